@@ -1,0 +1,89 @@
+"""The server's own accounts for one installation: groups that hold the grants, logins that are their members.
+
+Pure text; who runs it is decided elsewhere (`tidings migrate --roles=create`) or is a person (`--roles=print`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tidings.db.names import Names
+from tidings.flow import OWNER, ROLE_NAMES
+
+ALL_ROLES = (*ROLE_NAMES, OWNER)
+_DEFINER_NEEDS = "SELECT, INSERT, UPDATE, TRIGGER, EXECUTE, CREATE TEMPORARY TABLES"
+
+
+@dataclass(frozen=True)
+class Account:
+    """A group or a login, and the text that makes it; `after` is repeatable and run in any case."""
+
+    name: str
+    make: str
+    after: tuple[str, ...] = ()
+
+
+def accounts(names: Names, dialect: str, passwords: Mapping[str, str]) -> list[Account]:
+    """Everything to be made, in order. `passwords` by login."""
+    return list((_postgresql if dialect == "postgresql" else _mysql)(names, passwords, dialect))
+
+
+def schema_texts(names: Names, dialect: str) -> list[str]:
+    """Makes the schema, or the database, that holds everything else; repeatable."""
+    if dialect == "postgresql":
+        groups = ", ".join(f'"{names.group(role)}"' for role in ALL_ROLES)
+        return [
+            bare_schema_text(names, dialect),
+            f'ALTER SCHEMA "{names.schema}" OWNER TO "{names.group(OWNER)}"',
+            f'GRANT USAGE ON SCHEMA "{names.schema}" TO {groups}',
+        ]
+    return [bare_schema_text(names, dialect)]
+
+
+def bare_schema_text(names: Names, dialect: str) -> str:
+    if dialect == "postgresql":
+        return f'CREATE SCHEMA IF NOT EXISTS "{names.schema}"'
+    return f"CREATE DATABASE IF NOT EXISTS `{names.schema}` CHARACTER SET utf8mb4"
+
+
+def _postgresql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
+    for role in ALL_ROLES:
+        yield Account(names.group(role), f'CREATE ROLE "{names.group(role)}" NOLOGIN')
+    # Whoever migrates must be able to act as the owner; a superuser is, anyone else becomes a member.
+    yield Account("", "", (f'GRANT "{names.group(OWNER)}" TO CURRENT_USER',))
+    for role in ALL_ROLES:
+        login = names.login(role)
+        yield Account(
+            login,
+            f"CREATE ROLE \"{login}\" LOGIN PASSWORD '{passwords[login]}'",
+            (
+                f'GRANT "{names.group(role)}" TO "{login}"',
+                f'ALTER ROLE "{login}" SET search_path = "{names.schema}"',
+            ),
+        )
+
+
+def _mysql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
+    schema, definer = f"`{names.schema}`", definer_text(names)
+    towards = "FOR" if dialect == "mariadb" else "TO"
+    yield Account(
+        names.definer,
+        f"CREATE USER {definer} ACCOUNT LOCK",
+        (f"GRANT {_DEFINER_NEEDS} ON {schema}.* TO {definer}",),
+    )
+    for role in ALL_ROLES:
+        owns = (f"GRANT ALL PRIVILEGES ON {schema}.* TO `{names.group(role)}`",) if role == OWNER else ()
+        yield Account(names.group(role), f"CREATE ROLE `{names.group(role)}`", owns)
+    for role in ALL_ROLES:
+        login = f"`{names.login(role)}`@`%`"
+        yield Account(
+            names.login(role),
+            f"CREATE USER {login} IDENTIFIED BY '{passwords[names.login(role)]}'",
+            (
+                f"GRANT `{names.group(role)}` TO {login}",
+                f"SET DEFAULT ROLE `{names.group(role)}` {towards} {login}",
+            ),
+        )
+
+
+def definer_text(names: Names) -> str:
+    return f"`{names.definer}`@`localhost`"

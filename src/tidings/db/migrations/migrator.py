@@ -1,0 +1,207 @@
+"""Brings a database to the state this program needs: schema, accounts, tables, rights. Safe to run again, at any time.
+
+PostgreSQL does it in one transaction. MySQL commits every DDL statement by itself, so there each step is repeatable and
+recorded when done, and a migration that was killed goes on where it was.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from tidings.db.accounts import ALL_ROLES, accounts, bare_schema_text, definer_text, schema_texts
+from tidings.db.catalogue.operations import CatalogueOperations
+from tidings.db.engine import Engine, Transaction
+from tidings.db.migrations.files import ledger_text, migrations, newest_version, step_text, words
+from tidings.db.migrations.operations import MigrationOperations
+from tidings.db.names import Names
+from tidings.db.rights import Right, grant_texts, wanted_rights
+from tidings.errors import SchemaError, StatementFailed
+from tidings.flow import OWNER, ROLE_NAMES
+from tidings.telemetry.bus import tell
+from tidings.telemetry.notices import MigrationStepApplied, RightsChanged
+
+
+class Migrator:
+    """`engine` must be one that may make what is asked for; it is opened without a schema."""
+
+    def __init__(self, engine: Engine, names: Names) -> None:
+        self._engine = engine
+        self._names = names
+        self._family = engine.dialect.family
+
+    async def migrate(self, passwords: Mapping[str, str] | None) -> list[str]:
+        """Does all that is missing. With `passwords` (by login) the accounts are made too; returns the new logins."""
+        async with self._turn():
+            await self._begin_ledger()
+            await self._refuse_if_locks_are_ignored()
+            made = await self._engine.step(lambda work: self._make_accounts(work, passwords))
+            if self._family == "postgresql":
+                await self._engine.step(self._apply_missing)
+            else:
+                async with self._engine.bare_session() as session:
+                    await self._apply_missing(Transaction(session))
+            await self._engine.step(self._align_rights)
+            return made
+
+    async def missing_steps(self) -> list[tuple[int, str]]:
+        """What this program needs and the database does not have yet; SchemaError if the database is ahead of us."""
+        applied = await self._engine.step(self._applied)
+        return self._missing(applied)
+
+    def _missing(self, applied: frozenset[tuple[int, str]]) -> list[tuple[int, str]]:
+        ahead = max((version for version, _ in applied), default=0)
+        if ahead > newest_version(self._family):
+            raise SchemaError(
+                f"The schema is at version {ahead}; this program knows {newest_version(self._family)}.",
+                "Use the Tidings release that migrated it, or a newer one.",
+            )
+        needed = [(m.version, step.name) for m in migrations(self._family) for step in m.steps]
+        return [step for step in needed if step not in applied]
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        async with self._engine.bare_session() as session:
+            operations = MigrationOperations(Transaction(session), self._engine.dialect)
+            await operations.wait_for_turn(self._names.schema)
+            try:
+                yield
+            finally:
+                if not session.is_lost:
+                    await operations.end_turn(self._names.schema)
+
+    async def _begin_ledger(self) -> None:
+        async def begin(work: Transaction) -> None:
+            if not await self._schema_exists(work):
+                await work.command(bare_schema_text(self._names, self._engine.dialect.name))
+            await self._enter(work)
+            await work.command(ledger_text(self._engine.dialect))
+            await MigrationOperations(work, self._engine.dialect).record_beginning()
+
+        await self._engine.step(begin)
+
+    async def _schema_exists(self, work: Transaction) -> bool:
+        return await MigrationOperations(work, self._engine.dialect).schema_exists(self._names.schema)
+
+    async def _refuse_if_locks_are_ignored(self) -> None:
+        async with self._engine.transaction() as holder, self._engine.transaction() as other:
+            for work in (holder, other):
+                await self._enter(work)
+            await MigrationOperations(holder, self._engine.dialect).lock_beginning()
+            await MigrationOperations(other, self._engine.dialect).refuse_if_locks_are_ignored()
+
+    async def _make_accounts(self, work: Transaction, passwords: Mapping[str, str] | None) -> list[str]:
+        operations = MigrationOperations(work, self._engine.dialect)
+        if passwords is None:
+            return []
+        await self._refuse_foreign_roles(operations)
+        made = []
+        for account in accounts(self._names, self._engine.dialect.name, passwords):
+            if account.make and not await operations.account_exists(account.name):
+                await work.command(account.make)
+                made.append(account.name)
+            for text in account.after:
+                await work.command(text)
+        for text in schema_texts(self._names, self._engine.dialect.name):
+            await work.command(text)
+        return [name for name in made if name in passwords]
+
+    async def _refuse_foreign_roles(self, operations: MigrationOperations) -> None:
+        for role in ROLE_NAMES:
+            group = self._names.group(role)
+            if places := await operations.granted_elsewhere(group, self._names.schema):
+                raise SchemaError(
+                    f"The role {group} of this server already serves another installation ({', '.join(places)}).",
+                    "Give this installation a prefix of its own: TIDINGS_PREFIX.",
+                )
+
+    async def _applied(self, work: Transaction) -> frozenset[tuple[int, str]]:
+        operations = MigrationOperations(work, self._engine.dialect)
+        if not await operations.ledger_exists(self._names.schema):
+            return frozenset()
+        await self._enter(work)
+        return await operations.applied_steps()
+
+    async def _apply_missing(self, work: Transaction) -> None:
+        missing = self._missing(await self._applied(work))
+        operations = MigrationOperations(work, self._engine.dialect)
+        await self._act_as_owner(work, operations)
+        known = words(self._names, self._engine.dialect, await self._definer(operations))
+        for migration in migrations(self._family):
+            for step in migration.steps:
+                if (migration.version, step.name) in missing:
+                    await self._apply(work, migration.version, step.name, step_text(step, known))
+                    await operations.record_step(migration.version, step.name)
+                    tell(MigrationStepApplied(migration.version, step.name, step.purpose))
+
+    async def _apply(self, work: Transaction, version: int, step: str, text: str) -> None:
+        try:
+            await work.command(text)
+        except StatementFailed as error:
+            raise SchemaError(
+                f"Step {step} of migration {version} failed: {error.what}",
+                "Mend the cause and run `tidings migrate` again; it goes on from this step.",
+            ) from error
+
+    async def _act_as_owner(self, work: Transaction, operations: MigrationOperations) -> None:
+        """PostgreSQL only: what is made belongs to the owner group, not to whoever happens to migrate."""
+        group = self._names.group(OWNER)
+        if self._family == "postgresql" and await operations.account_exists(group):
+            await work.command(f'ALTER TABLE schema_migrations OWNER TO "{group}"')
+            await work.command(f'SET LOCAL ROLE "{group}"')
+
+    async def _definer(self, operations: MigrationOperations) -> str:
+        if self._family == "mysql" and await operations.account_exists(self._names.definer):
+            return definer_text(self._names)
+        return "CURRENT_USER"
+
+    async def _align_rights(self, work: Transaction) -> None:
+        """Grants what the map says and revokes what it does not, for every group that exists."""
+        operations = MigrationOperations(work, self._engine.dialect)
+        catalogue = CatalogueOperations(work, self._engine.dialect)
+        groups = [self._names.group(role) for role in ROLE_NAMES]
+        present = [group for group in groups if await operations.account_exists(group)]
+        has: set[Right] = set()
+        for group in present:
+            has |= await catalogue.granted_rights(self._names.schema, group)
+        wanted = {right for right in wanted_rights(self._names, self._family) if right.grantee in present}
+        for text in grant_texts(wanted - has, has - wanted, self._names.schema, self._family):
+            await work.command(text)
+        if wanted != has:
+            tell(RightsChanged(granted=len(wanted - has), revoked=len(has - wanted)))
+
+    async def _enter(self, work: Transaction) -> None:
+        """Names without a schema mean ours from here on, until the transaction ends or, on MySQL, for good."""
+        quoted = f'SET LOCAL search_path = "{self._names.schema}"'
+        await work.command(quoted if self._family == "postgresql" else f"USE `{self._names.schema}`")
+
+
+def printed_migration(names: Names, engine: Engine) -> str:
+    """Everything as text, for a person who runs it by hand."""
+    known = words(names, engine.dialect, definer_text(names))
+    texts = [bare_schema_text(names, engine.dialect.name)]
+    texts.append(f"{'SET search_path =' if engine.dialect.family == 'postgresql' else 'USE'} {names.schema}")
+    texts.append(ledger_text(engine.dialect))
+    for migration in migrations(engine.dialect.family):
+        for step in migration.steps:
+            texts.append(step_text(step, known))
+            texts.append(f"INSERT INTO schema_migrations (version, step) VALUES ({migration.version}, '{step.name}')")
+    return _script(texts, engine.dialect.family)
+
+
+def printed_roles(names: Names, engine: Engine) -> str:
+    """Accounts and grants as text, with passwords to be chosen."""
+    passwords = {names.login(role): "CHOOSE-A-PASSWORD" for role in ALL_ROLES}
+    texts = [
+        text
+        for account in accounts(names, engine.dialect.name, passwords)
+        for text in (account.make, *account.after)
+        if text
+    ]
+    texts += schema_texts(names, engine.dialect.name)
+    texts += grant_texts(wanted_rights(names, engine.dialect.family), (), names.schema, engine.dialect.family)
+    return _script(texts, engine.dialect.family)
+
+
+def _script(texts: list[str], family: str) -> str:
+    if family == "postgresql":
+        return "".join(f"{text};\n\n" for text in texts)
+    return "DELIMITER //\n" + "".join(f"{text}//\n\n" for text in texts) + "DELIMITER ;\n"

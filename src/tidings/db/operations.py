@@ -1,0 +1,33 @@
+"""The statements of one role, bound to one open transaction: the only thing of the database that a step can reach."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Self, TypeVar
+
+from tidings.db.dialect import Dialect
+from tidings.db.engine import Engine, Transaction
+from tidings.db.session import Row
+from tidings.db.statements import load_statements
+
+T = TypeVar("T")
+
+
+class Operations:
+    """Subclasses live beside their `operations.sql` and have one method for each thing the role does."""
+
+    def __init__(self, transaction: Transaction, dialect: Dialect) -> None:
+        self._transaction = transaction
+        self._statements = load_statements(type(self).__module__.rpartition(".")[0], dialect)
+
+    @classmethod
+    async def step(cls, engine: Engine, work: Callable[[Self], Awaitable[T]]) -> T:
+        """Runs `work` in one transaction, and all of it again after a transient error."""
+        return await engine.step(lambda transaction: work(cls(transaction, engine.dialect)))
+
+    async def _rows(self, name: str, /, **arguments: Any) -> Sequence[Row]:
+        return await self._transaction.rows(self._statements[name], **arguments)
+
+    async def _row(self, name: str, /, **arguments: Any) -> Row | None:
+        return await self._transaction.row(self._statements[name], **arguments)
+
+    async def _run(self, name: str, /, **arguments: Any) -> int:
+        return await self._transaction.run(self._statements[name], **arguments)

@@ -1,0 +1,157 @@
+"""Speaks to PostgreSQL through asyncpg: connects, sets the session, puts its errors into our words."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import asyncpg
+
+from tidings.db.address import Address
+from tidings.db.session import Arguments, Row, Server
+from tidings.db.statements import Statement
+from tidings.errors import (
+    DatabaseError,
+    LoginRefused,
+    ServerUnreachable,
+    ServerUnsuitable,
+    StatementFailed,
+    TransientFailure,
+)
+
+OLDEST = (14,)
+
+_TRANSIENT = {
+    "40001",  # serialization failure
+    "40P01",  # deadlock
+    "55P03",  # lock not available
+    "53300",  # too many connections
+    "57P01",  # shutdown by an administrator
+    "57P02",  # shutdown after a crash
+    "57P03",  # starting up
+    "25006",  # read-only: this server is no longer the primary
+}
+_LOST = (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError, OSError, TimeoutError)
+
+
+class PostgresqlSession:
+    def __init__(self, connection: Any, server: Server) -> None:
+        self._connection = connection
+        self._closed_by_server = False
+        self.server = server
+
+    @property
+    def is_lost(self) -> bool:
+        return self._closed_by_server or self._connection.is_closed()
+
+    async def command(self, text: str) -> None:
+        with self.our_words():
+            await self._connection.execute(text)
+
+    async def fetch(self, statement: Statement, arguments: Arguments) -> Sequence[Row]:
+        with self.our_words():
+            rows: Sequence[Row] = await self._connection.fetch(
+                numbered_text(statement), *positional(statement, arguments)
+            )
+            return rows
+
+    async def run(self, statement: Statement, arguments: Arguments) -> int:
+        with self.our_words():
+            tag = await self._connection.execute(numbered_text(statement), *positional(statement, arguments))
+        count = str(tag).rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    async def close(self) -> None:
+        if self.is_lost:
+            self._connection.terminate()
+            return
+        with self.our_words():
+            await self._connection.close(timeout=5)
+
+    @contextmanager
+    def our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except asyncpg.PostgresError as error:
+            self._closed_by_server |= isinstance(error, asyncpg.PostgresConnectionError)
+            raise _in_our_words(error) from error
+        except _LOST as error:
+            self._closed_by_server = True
+            raise TransientFailure(f"The connection to PostgreSQL was lost: {error}") from error
+
+
+@cache
+def numbered_text(statement: Statement) -> str:
+    return statement.text.format(*(f"${number}" for number in range(1, len(statement.parameters) + 1)))
+
+
+def positional(statement: Statement, arguments: Arguments) -> list[Any]:
+    """The arguments in the order of the statement's parameters; a batch becomes one array for each column."""
+    columns: dict[str, Iterator[tuple[Any, ...]]] = {}
+
+    def value(parameter: str) -> Any:
+        name, dot, _ = parameter.partition(".")
+        if not dot:
+            return arguments[name]
+        if name not in columns:
+            columns[name] = zip(*arguments[name], strict=True)
+        return list(next(columns[name]))
+
+    return [value(parameter) for parameter in statement.parameters]
+
+
+def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
+    code = error.sqlstate or ""
+    if code in _TRANSIENT or code.startswith("08"):
+        return TransientFailure(f"PostgreSQL: {error}")
+    return StatementFailed(f"PostgreSQL refused a statement ({code}): {error}", code=code)
+
+
+async def connect(address: Address, *, application: str, schema: str, group: str) -> PostgresqlSession:
+    """Opens one session. With `group` it acts as that role, for installations that have a single login."""
+    connection = await _dial(address, application)
+    session = PostgresqlSession(connection, Server("", (), ""))
+    try:
+        with session.our_words():
+            session.server = await _server(connection)
+            await _prepare(connection, schema, group)
+    except BaseException:
+        connection.terminate()
+        raise
+    return session
+
+
+async def _dial(address: Address, application: str) -> Any:
+    try:
+        return await asyncpg.connect(address.url, timeout=10, server_settings={"application_name": application})
+    except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
+        raise LoginRefused(
+            f"PostgreSQL at {address} refused the login: {error}.",
+            "Check user, password and database of the URL.",
+        ) from error
+    except asyncpg.PostgresError as error:
+        raise _in_our_words(error) from error
+    except (*_LOST, ValueError) as error:
+        raise ServerUnreachable(f"PostgreSQL at {address} can't be reached: {error or type(error).__name__}") from error
+
+
+async def _server(connection: Any) -> Server:
+    said: str = await connection.fetchval("SELECT version()")
+    if not said.startswith("PostgreSQL "):
+        raise ServerUnsuitable(
+            f"This server calls itself {said!r}.", "Use PostgreSQL 14 or newer: others do not lock rows as we need."
+        )
+    number = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
+    server = Server("PostgreSQL", (number // 10000, number % 10000), "postgresql")
+    if server.version < OLDEST:
+        raise ServerUnsuitable(f"This server is {server}.", "Use PostgreSQL 14 or newer.")
+    return server
+
+
+async def _prepare(connection: Any, schema: str, group: str) -> None:
+    """Sets nothing that our logins bring along by themselves, so that a pooler in transaction mode stays possible."""
+    if group:
+        await connection.execute(f'SET ROLE "{group}"')
+    path: str = await connection.fetchval("SELECT current_setting('search_path')")
+    if schema and path.split(",")[0].strip(' "') != schema:
+        await connection.execute(f'SET search_path = "{schema}"')

@@ -1,0 +1,72 @@
+"""Rights as values: what the map asks for, what a server has granted, and the difference of the two."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidings.db.names import Names
+from tidings.flow import EXECUTE, INSERT, ROLES, Permission
+from tidings.tables import Table, columns_of, tables_of
+
+
+@dataclass(frozen=True, order=True)
+class Right:
+    """One verb for one grantee on one table; on the whole table when `column` is empty."""
+
+    grantee: str
+    verb: str
+    table: str
+    column: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verb} on {self.table}{'.' + self.column if self.column else ''} for {self.grantee}"
+
+
+def wanted_rights(names: Names, family: str) -> frozenset[Right]:
+    """Every right of every role, as the map says."""
+    return frozenset(
+        right
+        for role in ROLES
+        for permission in role.may
+        for right in _rights(names.group(role.name), permission, family)
+    )
+
+
+def _rights(grantee: str, permission: Permission, family: str) -> Iterable[Right]:
+    if permission.verb == EXECUTE:
+        return [Right(grantee, EXECUTE, permission.table)]
+    table = tables_of(family).get(permission.table)
+    if table is None:
+        return []
+    columns = permitted_columns(permission, table, family)
+    return [Right(grantee, permission.verb, table.name, column) for column in columns]
+
+
+def permitted_columns(permission: Permission, table: Table, family: str) -> tuple[str, ...]:
+    """The columns by name, or one empty name for the whole table."""
+    if permission.columns:
+        return permission.columns
+    # MariaDB refuses INSERT … RETURNING to whom only columns are granted; there the trigger keeps the ids.
+    if not permission.but or (family == "mysql" and permission.verb == INSERT and permission.but == ("id",)):
+        return ("",)
+    return tuple(column.name for column in columns_of(table, family) if column.name not in permission.but)
+
+
+def grant_texts(missing: Iterable[Right], excess: Iterable[Right], qualify: str, family: str) -> list[str]:
+    """What brings a server from what it has to what the map says: grants first, so that no process stands still."""
+    grants = [_text("GRANT", "TO", rights, qualify, family) for rights in _grouped(missing)]
+    return grants + [_text("REVOKE", "FROM", rights, qualify, family) for rights in _grouped(excess)]
+
+
+def _grouped(rights: Iterable[Right]) -> list[list[Right]]:
+    groups: dict[tuple[str, str, str, bool], list[Right]] = {}
+    for right in sorted(rights):
+        groups.setdefault((right.grantee, right.table, right.verb, bool(right.column)), []).append(right)
+    return list(groups.values())
+
+
+def _text(word: str, direction: str, rights: list[Right], qualify: str, family: str) -> str:
+    first = rights[0]
+    quote = '"' if family == "postgresql" else "`"
+    columns = f" ({', '.join(right.column for right in rights)})" if first.column else ""
+    what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[family] if first.verb == EXECUTE else ""
+    return f"{word} {first.verb}{columns} ON {what}{qualify}.{first.table} {direction} {quote}{first.grantee}{quote}"

@@ -1,0 +1,123 @@
+"""Named statements: read from .sql files beside the role that owns them, put into one engine's words.
+
+A statement starts with one header line, `-- name: what it yields or changes`. An engine's own file replaces the text
+of the statements that must differ and nothing else. Each is sent with its name as a comment, so that the server's own
+statistics speak our language.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from tidings.db.dialect import Dialect
+from tidings.errors import StatementFileInvalid
+
+_HEADER = re.compile(r"^-- ([a-z][a-z0-9_]*): (\S.*)$", re.MULTILINE)
+_PIECES = re.compile(
+    r"""(?P<text>'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|::)"""
+    r"""|:(?P<parameter>[a-z_][a-z0-9_]*(?:\.(?:[a-z_]+|\*))?)"""
+    r"""|\{(?P<word>[^{}]*)\}""",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class NamedText:
+    """One statement as written: its name, what it is for, its text."""
+
+    name: str
+    purpose: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement in an engine's words.
+
+    `text` has `{0}`, `{1}`, … for its parameters, in the order of `parameters`; `jobs.saga_id` is one column of a
+    batch and `jobs.*` all of its rows.
+    """
+
+    name: str
+    text: str
+    parameters: tuple[str, ...]
+
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The names a caller must give."""
+        return frozenset(parameter.split(".")[0] for parameter in self.parameters)
+
+
+def read_named(text: str, where: str) -> dict[str, NamedText]:
+    """The named texts of one file, in its order."""
+    pieces = _HEADER.split(text)
+    if pieces[0].strip():
+        raise StatementFileInvalid(f"{where} has text before its first '-- name: purpose' line.")
+    found: dict[str, NamedText] = {}
+    for name, purpose, body in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        if name in found:
+            raise StatementFileInvalid(f"{where} names {name} twice.")
+        found[name] = NamedText(name, purpose, body.strip().removesuffix(";"))
+    return found
+
+
+def compile_statement(name: str, text: str, dialect: Dialect) -> Statement:
+    """Puts one text into the engine's words."""
+    parameters: list[str] = []
+
+    def place(parameter: str) -> str:
+        if parameter not in parameters:
+            parameters.append(parameter)
+        return f"{{{parameters.index(parameter)}}}"
+
+    def translate(source: str) -> str:
+        return "".join(_translated(source))
+
+    def _translated(source: str) -> Iterator[str]:
+        end = 0
+        for match in _PIECES.finditer(source):
+            yield _literal(source[end : match.start()])
+            if match["parameter"]:
+                yield place(match["parameter"])
+            elif match["word"] is not None:
+                yield translate(_word(name, match["word"].strip(), dialect))
+            else:
+                yield _literal(match[0])
+            end = match.end()
+        yield _literal(source[end:])
+
+    return Statement(name, f"/* {name} */ {translate(text)}", tuple(parameters))
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _word(name: str, word: str, dialect: Dialect) -> str:
+    try:
+        return dialect.word(word)
+    except KeyError:
+        raise StatementFileInvalid(f"{name} uses {{{word}}}, which is no word of {dialect.name}.") from None
+
+
+@cache
+def load_statements(package: str, dialect: Dialect) -> Mapping[str, Statement]:
+    """The statements of one role's package, in this dialect, by their short names."""
+    owner = package.rpartition(".")[2]
+    texts: dict[str, NamedText] = {}
+    for file_name in dialect.files:
+        texts |= _read_file(files(package) / file_name, known=texts, first=not texts)
+    return {name: compile_statement(f"{owner}.{name}", named.text, dialect) for name, named in texts.items()}
+
+
+def _read_file(path: Traversable, known: Mapping[str, NamedText], first: bool) -> dict[str, NamedText]:
+    if not path.is_file():
+        return {}
+    found = read_named(path.read_text(encoding="utf-8"), path.name)
+    strangers = set(found) - set(known)
+    if strangers and not first:
+        raise StatementFileInvalid(f"{path} overrides statements that nobody wrote: {', '.join(sorted(strangers))}.")
+    return found

@@ -1,0 +1,81 @@
+"""What can go wrong for the person or program that uses Tidings. Every error says what was wrong and what to do.
+
+TidingsError
+├── SettingsInvalid          all problems of all sources at once
+├── DatabaseUrlInvalid
+├── DatabaseError
+│   ├── ServerUnreachable    nobody answered, also after retrying
+│   ├── LoginRefused
+│   ├── ServerUnsuitable     too old, or does not do what we rely on
+│   ├── TransientFailure     deadlock, lost connection …: the whole step may be run again
+│   │   └── OutcomeUnknown   the connection was lost in COMMIT
+│   └── StatementFailed      the server refused a statement; `code` is the server's own
+├── SchemaError              missing, behind, or newer than this program
+├── StatementFileInvalid     a .sql file of ours is wrong
+└── EmbeddedServerFailed
+"""
+
+
+class TidingsError(Exception):
+    """What was wrong (`what`) and what to do about it (`remedy`)."""
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what if not remedy else f"{what}\n{remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+class SettingsInvalid(TidingsError):
+    """Every problem that was found, each with its place and what would be right."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(["The settings can't be used:", *(f"  - {problem}" for problem in problems)]))
+        self.problems = problems
+
+
+class DatabaseUrlInvalid(TidingsError):
+    pass
+
+
+class DatabaseError(TidingsError):
+    pass
+
+
+class ServerUnreachable(DatabaseError):
+    pass
+
+
+class LoginRefused(DatabaseError):
+    pass
+
+
+class ServerUnsuitable(DatabaseError):
+    pass
+
+
+class TransientFailure(DatabaseError):
+    pass
+
+
+class OutcomeUnknown(TransientFailure):
+    pass
+
+
+class StatementFailed(DatabaseError):
+    """`code` is the SQLSTATE on PostgreSQL and the error number on MySQL/MariaDB."""
+
+    def __init__(self, what: str, remedy: str = "", *, code: str = "") -> None:
+        super().__init__(what, remedy)
+        self.code = code
+
+
+class SchemaError(TidingsError):
+    pass
+
+
+class StatementFileInvalid(TidingsError):
+    pass
+
+
+class EmbeddedServerFailed(TidingsError):
+    pass

@@ -1,0 +1,332 @@
+"""THE MAP: every role, what it reads, what it writes. Nobody has a right that does not stand here.
+
+From it come the grants of both engines, the check that no role's statement touches anything else, `tidings flow`, and
+docs/reference/flow.md. A new right is added here first, then the statement, then the code.
+"""
+
+from dataclasses import dataclass
+
+SELECT, INSERT, UPDATE, DELETE, EXECUTE = VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE")
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One verb on one table: on all columns, on `columns` only, or on all `but` some."""
+
+    verb: str
+    table: str
+    columns: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        kept = f" ({', '.join(self.columns)})" if self.columns else ""
+        left_out = f" (not {', '.join(self.but)})" if self.but else ""
+        return f"{self.table}{kept}{left_out}"
+
+
+@dataclass(frozen=True)
+class Role:
+    """`process` is its name for `tidings run`; roles without one act when somebody asks."""
+
+    name: str
+    does: str
+    may: tuple[Permission, ...]
+    process: str = ""
+
+
+def _read(*tables: str) -> tuple[Permission, ...]:
+    return tuple(Permission(SELECT, table) for table in tables)
+
+
+def _read_but(table: str, *secret: str) -> tuple[Permission, ...]:
+    return (Permission(SELECT, table, but=secret),)
+
+
+def _insert(*tables: str) -> tuple[Permission, ...]:
+    return tuple(Permission(INSERT, table) for table in tables)
+
+
+def _insert_columns(table: str, *columns: str) -> tuple[Permission, ...]:
+    return (Permission(INSERT, table, columns=columns),)
+
+
+def _insert_but(table: str, *columns: str) -> tuple[Permission, ...]:
+    return (Permission(INSERT, table, but=columns),)
+
+
+def _update(table: str, *columns: str) -> tuple[Permission, ...]:
+    return (Permission(UPDATE, table, columns=columns),)
+
+
+def _delete(*tables: str) -> tuple[Permission, ...]:
+    return tuple(Permission(DELETE, table) for table in tables)
+
+
+def _call(*routines: str) -> tuple[Permission, ...]:
+    return tuple(Permission(EXECUTE, routine) for routine in routines)
+
+
+# Every process looks at these before it starts.
+_KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations")
+_AUDITED = _insert("audit_log")
+_SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
+_BUMPS_CONFIG = _update("config_version", "version", "updated_at")
+_TASK_OUTCOME = ("status", "version", "retry_count", "next_run_time", "result_msg", "updated_at")
+
+ROLES = (
+    Role(
+        "event_ingest_writer",
+        "appends events to the log and does nothing else",
+        _KNOWS_WHERE_IT_IS
+        + _read("events")
+        # Whoever could choose an id could hide an event from the routers' holes.
+        + _insert_but("events", "id"),
+    ),
+    Role(
+        "subscription_admin",
+        "configures who gets which events; can neither read secrets nor call an endpoint verified",
+        _KNOWS_WHERE_IT_IS
+        + _SUBSCRIPTIONS_WITHOUT_SECRETS
+        + _insert_but("subscriptions", "id", "verified")
+        + _update(
+            "subscriptions",
+            "event_domain",
+            "event_type",
+            "pending_callback_url",
+            "active",
+            "verification",
+            "paused",
+            "description",
+            "secrets",
+            "headers",
+            "max_retry_limit",
+            "base_delay_seconds",
+            "timeout_seconds",
+            "max_in_flight",
+            "config_version",
+            "updated_at",
+        )
+        + _BUMPS_CONFIG
+        + _AUDITED,
+    ),
+    Role(
+        "subscription_verifier",
+        "calls an endpoint and, if it answers rightly, puts its URL in force",
+        _KNOWS_WHERE_IT_IS
+        + _read("subscriptions", "sys_pending_tasks")
+        + _update(
+            "subscriptions",
+            "callback_url",
+            "pending_callback_url",
+            "verified",
+            "verification",
+            "secrets",
+            "config_version",
+            "updated_at",
+        )
+        + _update("sys_pending_tasks", *_TASK_OUTCOME, "worker_id")
+        + _BUMPS_CONFIG
+        + _AUDITED,
+    ),
+    Role(
+        "route_admin",
+        "writes routes, opens and closes gates, gives routers their commands",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "routes", "gates", "route_worker_cursors", "route_holes", "route_dead_letters")
+        + _insert("routes", "gates", "route_worker_cursors", "route_holes")
+        + _update(
+            "routes",
+            "event_domain",
+            "event_type",
+            "event_stream",
+            "target",
+            "task_biz_type",
+            "enabled",
+            "dry_run",
+            "updated_at",
+        )
+        + _update("gates", "is_open", "reason", "changed_by", "changed_at")
+        + _update(
+            "route_worker_cursors",
+            "event_domain",
+            "position",
+            "last_event_id",
+            "last_event_correlation_id",
+            "last_event_created_at",
+            "updated_at",
+        )
+        + _delete("routes", "route_holes")
+        + _BUMPS_CONFIG
+        + _AUDITED,
+    ),
+    Role(
+        "key_admin",
+        "makes and revokes API keys",
+        _KNOWS_WHERE_IT_IS
+        + _read_but("api_keys", "key_hash")
+        + _insert_but("api_keys", "id")
+        + _update("api_keys", "name", "expires_at", "revoked_at")
+        + _AUDITED,
+    ),
+    Role(
+        "key_checker",
+        "tells whose key a request carries",
+        _KNOWS_WHERE_IT_IS + _read("api_keys") + _update("api_keys", "last_used_at"),
+    ),
+    Role(
+        "event_router",
+        "turns events into sagas and tasks, once each, and records why",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "sys_pending_tasks")
+        + _read("route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
+        + _SUBSCRIPTIONS_WITHOUT_SECRETS
+        + _insert("webhook_delivery_sagas", "sys_pending_tasks", "route_worker_cursors", "route_holes")
+        + _insert("route_attempts", "route_dead_letters")
+        + _update(
+            "route_worker_cursors",
+            "position",
+            "last_event_id",
+            "last_event_correlation_id",
+            "last_event_created_at",
+            "runs",
+            "sent_count",
+            "dry_run_count",
+            "disabled_count",
+            "skipped_count",
+            "failed_count",
+            "last_run_summary",
+            "updated_at",
+        )
+        + _update("route_holes", "hi")
+        + _update("route_dead_letters", "resolved_at", "resolution")
+        + _delete("route_holes", "event_writers")
+        + _AUDITED,
+        process="router",
+    ),
+    Role(
+        "saga_orchestrator",
+        "alone moves sagas, creates their jobs and buries what is exhausted",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
+        + _SUBSCRIPTIONS_WITHOUT_SECRETS
+        + _update(
+            "webhook_delivery_sagas",
+            "status",
+            "attempt_count",
+            "next_attempt_at",
+            "final_error_code",
+            "updated_at",
+        )
+        # No lease column: those belong to worker and cleaner.
+        + _insert_columns("webhook_delivery_jobs", "saga_id", "subscription_id", "status", "attempt_at", "attempt_no")
+        + _update("webhook_delivery_jobs", "applied_at")
+        + _insert("dead_letters")
+        + _AUDITED,
+        process="orchestrator",
+    ),
+    Role(
+        "job_worker",
+        "leases jobs, sends them, reports what came back; decides nothing",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "subscriptions", "webhook_delivery_sagas", "webhook_delivery_jobs")
+        + _update(
+            "webhook_delivery_jobs",
+            "status",
+            "lease_until",
+            "worker_id",
+            "lease_token",
+            "response_status",
+            "error_code",
+            "retry_after",
+            "response_excerpt",
+            "duration_ms",
+            "finished_at",
+        )
+        + _AUDITED,
+        process="worker",
+    ),
+    Role(
+        "lease_cleaner",
+        "alone ends stale leases",
+        _KNOWS_WHERE_IT_IS
+        + _read("webhook_delivery_jobs")
+        + _update(
+            "webhook_delivery_jobs",
+            "status",
+            "lease_until",
+            "worker_id",
+            "lease_token",
+            "lease_resets",
+            "error_code",
+            "finished_at",
+        )
+        + _AUDITED,
+        process="cleaner",
+    ),
+    Role(
+        "dead_letter_operator",
+        "gives dead letters and completed sagas a next generation, through one routine",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
+        + _SUBSCRIPTIONS_WITHOUT_SECRETS
+        + _call("requeue_dead_letters", "resend_sagas")
+        + _AUDITED,
+    ),
+    Role(
+        "task_producer",
+        "submits tasks",
+        _KNOWS_WHERE_IT_IS + _read("sys_pending_tasks") + _insert_but("sys_pending_tasks", "id") + _AUDITED,
+    ),
+    Role(
+        "task_worker",
+        "claims tasks by their version, runs handlers, stores the outcome",
+        _KNOWS_WHERE_IT_IS
+        + _read("sys_pending_tasks")
+        + _update("sys_pending_tasks", *_TASK_OUTCOME, "worker_id")
+        + _AUDITED,
+        process="task-worker",
+    ),
+    Role(
+        "task_rescuer",
+        "takes tasks back from workers that went silent",
+        _KNOWS_WHERE_IT_IS + _read("sys_pending_tasks") + _update("sys_pending_tasks", *_TASK_OUTCOME) + _AUDITED,
+        process="rescuer",
+    ),
+    Role(
+        "task_archiver",
+        "moves finished tasks to the history",
+        _KNOWS_WHERE_IT_IS
+        + _read("sys_pending_tasks", "sys_pending_tasks_history")
+        + _insert("sys_pending_tasks_history")
+        + _delete("sys_pending_tasks")
+        # A locking read needs some UPDATE right on PostgreSQL.
+        + _update("sys_pending_tasks", "updated_at")
+        + _AUDITED,
+        process="archiver",
+    ),
+    Role(
+        "retention",
+        "removes whole finished stories, where somebody asked for it",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
+        + _read("route_attempts", "route_dead_letters", "sys_pending_tasks", "sys_pending_tasks_history")
+        + _delete("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
+        + _delete("route_attempts", "route_dead_letters", "sys_pending_tasks_history")
+        + _AUDITED,
+        process="retention",
+    ),
+    Role(
+        "observer",
+        "reads everything but secrets, and changes nothing",
+        _KNOWS_WHERE_IT_IS
+        + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "webhook_delivery_jobs")
+        + _read("dead_letters", "route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
+        + _read("sys_pending_tasks", "sys_pending_tasks_history", "audit_log")
+        + _SUBSCRIPTIONS_WITHOUT_SECRETS
+        + _read_but("api_keys", "key_hash"),
+    ),
+)
+
+OWNER = "schema_owner"
+
+ROLE_NAMES = tuple(role.name for role in ROLES)

@@ -1,0 +1,85 @@
+"""The engine matrix: every test that asks for `engine` runs on PostgreSQL and on MariaDB, on private servers."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from tests.support.database import SERVERS, Database
+from tests.support.processes import Process, processes
+from tests.support.servers import MariaDBServer, PostgresServer
+
+Server = PostgresServer | MariaDBServer
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=[*SERVERS], help="run the engine matrix on this one only")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine_kind" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("one_engine")
+        kinds = [marker.args[0]] if marker else [*SERVERS]
+        chosen = metafunc.config.getoption("--engine")
+        metafunc.parametrize("engine_kind", [kind for kind in kinds if chosen in (None, kind)], scope="session")
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], Server]]:
+    """Starts each kind of server once for a test worker, when first asked for."""
+    started: dict[str, Server] = {}
+
+    def server(kind: str) -> Server:
+        if kind not in started:
+            availability = SERVERS[kind].available()
+            if not availability:
+                pytest.skip(availability.reason)
+            started[kind] = SERVERS[kind]()
+            started[kind].start()
+        return started[kind]
+
+    yield server
+    for running in started.values():
+        running.stop(remove=True)
+
+
+@pytest.fixture(scope="session")
+def server(engine_kind: str, servers: Callable[[str], Server]) -> Server:
+    return servers(engine_kind)
+
+
+@pytest.fixture(scope="session")
+def migrated(server: Server) -> Database:
+    database = Database(server)
+    asyncio.run(database.migrate())
+    return database
+
+
+@pytest.fixture
+async def engine(migrated: Database) -> AsyncIterator[Database]:
+    """An empty, migrated installation on this engine."""
+    yield migrated
+    await migrated.close()
+    await migrated.empty()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Process], Process]]:
+    """Starts a process; what still runs after the test is ended."""
+    yield from processes()
+
+
+def _missing_servers() -> list[str]:
+    return [kind for kind, server in SERVERS.items() if not server.available()]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for kind in _missing_servers():
+        terminalreporter.section(f"THE {kind.upper()} HALF OF THE TESTS WAS SKIPPED", red=True, bold=True)
+        terminalreporter.line(SERVERS[kind].available().reason)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("CI") and _missing_servers():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

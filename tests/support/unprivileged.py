@@ -1,0 +1,41 @@
+"""Database servers refuse to run as root: root starts them as nobody, anybody else as oneself."""
+
+import os
+import pwd
+import stat
+import tempfile
+from pathlib import Path
+from typing import TypedDict
+
+
+class Identity(TypedDict, total=False):
+    """What `subprocess` needs to start a process as somebody else."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+def identity() -> Identity:
+    """As whom servers run."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def fresh_directory(prefix: str) -> Path:
+    """A new private directory that belongs to the identity and that it can enter."""
+    candidates = [tempfile.gettempdir(), "/tmp", "/var/tmp"]
+    parent = next(path for path in candidates if can_enter(Path(path)))
+    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    if run_as := identity():
+        os.chown(directory, run_as["user"], run_as["group"])
+    return directory
+
+
+def can_enter(path: Path) -> bool:
+    """Whether the identity may pass through all folders down to this one."""
+    if not identity():
+        return os.access(path, os.X_OK)
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in [path.resolve(), *path.resolve().parents])

@@ -1,0 +1,50 @@
+"""Waits for a fact with a deadline. The only place of the tests where sleeping is allowed."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.005
+LONGEST_PAUSE = 0.1
+
+
+def wait_until(predicate: Callable[[], T], timeout: float = 10.0, what: str = "a fact") -> T:
+    """Ask again and again until the answer is true, and return that answer."""
+    deadline = time.monotonic() + timeout
+    for pause in _pauses():
+        if answer := predicate():
+            return answer
+        if time.monotonic() > deadline:
+            raise _too_late(what, timeout, answer)
+        time.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = 10.0, what: str = "a fact") -> T:
+    """The same for async tests; the predicate may be a coroutine function."""
+    deadline = time.monotonic() + timeout
+    for pause in _pauses():
+        answer = predicate()
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise _too_late(what, timeout, answer)
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+def _pauses() -> Iterator[float]:
+    pause = FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 1.5, LONGEST_PAUSE)
+
+
+def _too_late(what: str, timeout: float, answer: object) -> AssertionError:
+    return AssertionError(f"waited {timeout:g} s for {what}; the last answer was {answer!r}")
