@@ -1,4 +1,4 @@
-"""Tidings: events from your own database transaction to signed webhooks and tasks, with one database and nothing else."""
+"""Tidings: from your own database transaction to signed webhooks and tasks, with one database and nothing else."""
 
 from importlib.metadata import version
 

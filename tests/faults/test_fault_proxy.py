@@ -34,14 +34,14 @@ def server(request):
 @pytest.fixture
 async def url(server):
     """A database with an empty ledger, straight on the server."""
-    session = await connect(server.admin_url)
-    await session.run("DROP DATABASE IF EXISTS shop")
-    await session.run("CREATE DATABASE shop")
-    await session.close()
-    url = f"{server.admin_url.removesuffix('postgres').removesuffix('/')}/shop"
-    async with connected(url) as session:
-        long_text = {"postgresql": "text", "mariadb": "longtext"}[server.engine]
-        await session.run(f"CREATE TABLE ledger (id int PRIMARY KEY, note {long_text})")
+    if server.engine == "postgresql":
+        url, schema, drop, text = server.admin_url, "public", "DROP SCHEMA public CASCADE", "text"
+    else:
+        url, schema, drop, text = f"{server.admin_url}shop", "shop", "DROP SCHEMA IF EXISTS shop", "longtext"
+    async with connected(server.admin_url) as session:
+        await session.run(drop)
+        await session.run(f"CREATE SCHEMA {schema}")
+        await session.run(f"CREATE TABLE {schema}.ledger (id int PRIMARY KEY, note {text})")
     return url
 
 

@@ -174,7 +174,8 @@ class ServerProcess(ABC):
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
-                env=ENVIRONMENT,
+                # A starting MariaDB sweeps its temporary directory, so it must not be one that others use.
+                env=ENVIRONMENT | {"TMPDIR": str(self.directory)},
                 start_new_session=True,
                 **unprivileged.identity(),
             )

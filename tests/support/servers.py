@@ -100,7 +100,6 @@ class MariaDBServer(ServerProcess):
             "port": self.port,
             "socket": self.directory / "socket",
             "pid-file": self.directory / "pid",
-            "tmpdir": self.directory,
             "max-connections": 200,
             "default-time-zone": "+08:00",
             "innodb-buffer-pool-size": "128M",

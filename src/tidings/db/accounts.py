@@ -48,8 +48,7 @@ def bare_schema_text(names: Names, dialect: str) -> str:
 def _postgresql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
     for role in ALL_ROLES:
         yield Account(names.group(role), f'CREATE ROLE "{names.group(role)}" NOLOGIN')
-    # Whoever migrates must be able to act as the owner; a superuser is, anyone else becomes a member.
-    yield Account("", "", (f'GRANT "{names.group(OWNER)}" TO CURRENT_USER',))
+    yield Account("", "", (_membership_of_the_migrator(names),))
     for role in ALL_ROLES:
         login = names.login(role)
         yield Account(
@@ -60,6 +59,15 @@ def _postgresql(names: Names, passwords: Mapping[str, str], dialect: str) -> Ite
                 f'ALTER ROLE "{login}" SET search_path = "{names.schema}"',
             ),
         )
+
+
+def _membership_of_the_migrator(names: Names) -> str:
+    """Whoever migrates must be able to act as every role; a superuser is, anyone else becomes a member."""
+    groups = ", ".join(f'"{names.group(role)}"' for role in ALL_ROLES)
+    return (
+        "DO $$ BEGIN IF NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user)"
+        f" THEN GRANT {groups} TO CURRENT_USER; END IF; END $$"
+    )
 
 
 def _mysql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:

@@ -1,0 +1,1 @@
+"""THE CORE: pure functions, value to value; time and chance are arguments."""

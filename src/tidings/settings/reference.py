@@ -1,7 +1,6 @@
 """Renders `docs/reference/settings.md` from `defaults.toml`. Run as a program, it prints the page."""
 
 import re
-import sys
 from collections.abc import Iterator
 
 from tidings.settings.assembly import defaults_text
@@ -41,6 +40,3 @@ def _commented_lines() -> Iterator[tuple[str, str]]:
             yield line, " ".join(comment)
             comment = []
 
-
-if __name__ == "__main__":
-    sys.stdout.write(settings_reference())

@@ -28,6 +28,7 @@ def prepare(data_dir: Path, say: Callable[[str], None]) -> Record:
         return _make(data_dir, say)
     cluster = record.cluster_in(data_dir) if record else usual
     _insist_that_it_is_whole(data_dir, cluster)
+    _clear_leftovers(cluster)
     made_by = int((cluster / "PG_VERSION").read_text())
     binaries = find_binaries(made_by, recorded=Path(record.binaries) if record else None)
     binaries = reachable(binaries, account_for(cluster), say)
@@ -42,6 +43,7 @@ def _make(data_dir: Path, say: Callable[[str], None]) -> Record:
     account = account_for(data_dir)
     binaries = reachable(find_binaries(), account, say)
     cluster = _place(data_dir, account)
+    _clear_leftovers(cluster)
     say(f"initialising PostgreSQL {binaries.version} in {cluster}")
     _initdb(cluster, binaries, account, Passwords(data_dir).password(SUPERUSER))
     record = _record(data_dir, cluster, binaries, None)
@@ -59,8 +61,6 @@ def _place(data_dir: Path, account: Account) -> Path:
 
 
 def _initdb(cluster: Path, binaries: Binaries, account: Account, password: str) -> None:
-    for leftover in cluster.parent.glob(f"{cluster.name}.new-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
     aside = Path(tempfile.mkdtemp(prefix=f"{cluster.name}.new-", dir=cluster.parent))
     try:
         made, password_file = aside / "made", aside / "password"
@@ -100,6 +100,12 @@ def _run_initdb(made: Path, password_file: Path, binaries: Binaries, account: Ac
             f"{command[0]} could not make a cluster, running as {account.name}:\n{last_lines}",
             "Put right what it says, or choose another data directory with TIDINGS_DATA_DIR.",
         )
+
+
+def _clear_leftovers(cluster: Path) -> None:
+    """Of a start that was killed. They have the superuser's password in them."""
+    for leftover in cluster.parent.glob(f"{cluster.name}.new-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _own_what_root_restored(cluster: Path) -> None:

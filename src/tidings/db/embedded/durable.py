@@ -1,22 +1,19 @@
 """Files that are whole or absent, also after a power cut, and that only their directory's owner can read."""
 
 import os
-import tempfile
 from pathlib import Path
 
 
 def write_durably(path: Path, text: str) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.new-", dir=path.parent)  # is made 0600
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            give_to_owner_of(path.parent, descriptor)
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """For one writer at a time, which the caller sees to."""
+    unfinished = path.with_name(f"{path.name}.new")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        give_to_owner_of(path.parent, descriptor)
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+    os.replace(unfinished, path)
     sync_directory(path.parent)
 
 

@@ -11,7 +11,7 @@ from tidings.db.embedded.cluster import SUPERUSER
 from tidings.db.embedded.locks import EXCLUSIVE, SHARED, Lock, take
 from tidings.db.embedded.passwords import Passwords
 from tidings.db.embedded.record import Record
-from tidings.db.embedded.starting import bring_up, is_ready
+from tidings.db.embedded.starting import bring_up, find_server
 from tidings.db.embedded.state import HOLDERS, SWITCH, make_data_dir
 from tidings.errors import EmbeddedServerFailed
 
@@ -38,8 +38,9 @@ class EmbeddedServer:
 
     @property
     def running(self) -> bool:
+        """Also while it is starting or stopping. When it no longer is, the directory may be deleted."""
         with _explained(self.data_dir):
-            return is_ready(self.data_dir)
+            return find_server(self.data_dir) is not None
 
     def password(self, login: str) -> str:
         """Made up on the first request. The caller creates the login itself."""

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tidings.db.embedded import server_process
 from tidings.db.embedded.cluster import prepare
 from tidings.db.embedded.locks import EXCLUSIVE, Lock, try_take
 from tidings.db.embedded.record import Record
+from tidings.db.embedded.server_process import PidFile, find_running
 from tidings.db.embedded.state import KEEPER, log_tail, open_log
 from tidings.errors import EmbeddedServerFailed
 
@@ -56,10 +56,16 @@ def _start_keeper(data_dir: Path, lock: Lock, say: Callable[[str], None]) -> Non
 
 
 def is_ready(data_dir: Path) -> bool:
+    server = find_server(data_dir)
+    return server is not None and server.ready
+
+
+def find_server(data_dir: Path) -> PidFile | None:
+    """The living server, if it is where the record says."""
     if (record := Record.read(data_dir)) is None:
-        return False
-    running = server_process.find_running(record.cluster_in(data_dir))
-    return running is not None and running.ready and running.port == record.port
+        return None
+    running = find_running(record.cluster_in(data_dir))
+    return running if running and running.port == record.port else None
 
 
 def _not_started(data_dir: Path, what: str) -> EmbeddedServerFailed:

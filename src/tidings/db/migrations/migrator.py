@@ -7,7 +7,7 @@ recorded when done, and a migration that was killed goes on where it was.
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tidings.db.accounts import ALL_ROLES, accounts, bare_schema_text, definer_text, schema_texts
+from tidings.db.accounts import accounts, bare_schema_text, definer_text, schema_texts
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.engine import Engine, Transaction
 from tidings.db.migrations.files import ledger_text, migrations, newest_version, step_text, words
@@ -27,6 +27,7 @@ class Migrator:
         self._engine = engine
         self._names = names
         self._family = engine.dialect.family
+        self.dialect = engine.dialect
 
     async def migrate(self, passwords: Mapping[str, str] | None) -> list[str]:
         """Does all that is missing. With `passwords` (by login) the accounts are made too; returns the new logins."""
@@ -41,6 +42,13 @@ class Migrator:
                     await self._apply_missing(Transaction(session))
             await self._engine.step(self._align_rights)
             return made
+
+    async def make_database(self, database: str) -> None:
+        """PostgreSQL only, and outside of any transaction: the embedded server starts without our database."""
+        async with self._turn(), self._engine.bare_session() as session:
+            operations = MigrationOperations(Transaction(session), self._engine.dialect)
+            if not await operations.database_exists(database):
+                await session.command(f'CREATE DATABASE "{database}"')
 
     async def missing_steps(self) -> list[tuple[int, str]]:
         """What this program needs and the database does not have yet; SchemaError if the database is ahead of us."""
@@ -172,36 +180,3 @@ class Migrator:
         """Names without a schema mean ours from here on, until the transaction ends or, on MySQL, for good."""
         quoted = f'SET LOCAL search_path = "{self._names.schema}"'
         await work.command(quoted if self._family == "postgresql" else f"USE `{self._names.schema}`")
-
-
-def printed_migration(names: Names, engine: Engine) -> str:
-    """Everything as text, for a person who runs it by hand."""
-    known = words(names, engine.dialect, definer_text(names))
-    texts = [bare_schema_text(names, engine.dialect.name)]
-    texts.append(f"{'SET search_path =' if engine.dialect.family == 'postgresql' else 'USE'} {names.schema}")
-    texts.append(ledger_text(engine.dialect))
-    for migration in migrations(engine.dialect.family):
-        for step in migration.steps:
-            texts.append(step_text(step, known))
-            texts.append(f"INSERT INTO schema_migrations (version, step) VALUES ({migration.version}, '{step.name}')")
-    return _script(texts, engine.dialect.family)
-
-
-def printed_roles(names: Names, engine: Engine) -> str:
-    """Accounts and grants as text, with passwords to be chosen."""
-    passwords = {names.login(role): "CHOOSE-A-PASSWORD" for role in ALL_ROLES}
-    texts = [
-        text
-        for account in accounts(names, engine.dialect.name, passwords)
-        for text in (account.make, *account.after)
-        if text
-    ]
-    texts += schema_texts(names, engine.dialect.name)
-    texts += grant_texts(wanted_rights(names, engine.dialect.family), (), names.schema, engine.dialect.family)
-    return _script(texts, engine.dialect.family)
-
-
-def _script(texts: list[str], family: str) -> str:
-    if family == "postgresql":
-        return "".join(f"{text};\n\n" for text in texts)
-    return "DELIMITER //\n" + "".join(f"{text}//\n\n" for text in texts) + "DELIMITER ;\n"

@@ -17,6 +17,10 @@ class MigrationOperations(Operations):
         row = await self._row("schema_exists", schema=schema)
         return bool(row and row["found"])
 
+    async def database_exists(self, database: str) -> bool:
+        row = await self._row("database_exists", database=database)
+        return bool(row and row["found"])
+
     async def ledger_exists(self, schema: str) -> bool:
         row = await self._row("ledger_exists", schema=schema)
         return bool(row and row["found"])

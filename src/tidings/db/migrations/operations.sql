@@ -7,6 +7,9 @@ SELECT pg_advisory_unlock(hashtextextended('tidings migrate ' || :schema, 0)) AS
 -- schema_exists: whether there is anything of ours at all
 SELECT count(*) AS found FROM information_schema.schemata WHERE schema_name = :schema;
 
+-- database_exists: whether the embedded server has been given our database
+SELECT count(*) AS found FROM pg_catalog.pg_database WHERE datname = :database;
+
 -- ledger_exists: whether any migration was ever begun here
 SELECT count(*) AS found FROM information_schema.tables
  WHERE table_schema = :schema AND table_name = 'schema_migrations';

@@ -368,12 +368,9 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'restrict_violation', MESSAGE = TG_ARGV[0];
 END $$;
 
--- is_retention: whether the role that acts is the retention role or a login of it; a superuser is not
+-- is_retention: whether it is the retention role that acts; being able to become it is not enough
 CREATE FUNCTION is_retention() RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT current_user = '{group_retention}' OR EXISTS (
-        SELECT FROM pg_catalog.pg_auth_members m
-          JOIN pg_catalog.pg_roles g ON g.oid = m.roleid AND g.rolname = '{group_retention}'
-          JOIN pg_catalog.pg_roles u ON u.oid = m.member AND u.rolname = current_user)
+    SELECT current_user IN ('{group_retention}', '{login_retention}')
 $$;
 
 -- refuse_but_retention: says no to everybody but the retention role

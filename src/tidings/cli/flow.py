@@ -1,0 +1,44 @@
+"""`flow`: the map, printed."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tidings.cli.output import out, show_json
+from tidings.flow import ROLES
+from tidings.flow_reference import reads, writes
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(flow)
+
+
+def flow(json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
+    """Show every role, what it reads and what it writes."""
+    if json:
+        show_json([role_json(role.name) for role in ROLES])
+    else:
+        show_flow()
+
+
+def role_json(name: str) -> dict[str, object]:
+    role = next(role for role in ROLES if role.name == name)
+    return {
+        "role": role.name,
+        "process": role.process or None,
+        "does": role.does,
+        "may": [{"verb": p.verb, "on": p.table, "columns": p.columns or None, "but": p.but or None} for p in role.may],
+    }
+
+
+def show_flow() -> None:
+    table = Table(show_lines=True, expand=True)
+    for heading, ratio in (("role", 2), ("reads", 3), ("writes", 4)):
+        table.add_column(heading, ratio=ratio)
+    for role in ROLES:
+        process = f"\n[dim]run {role.process}[/]" if role.process else ""
+        table.add_row(
+            f"[bold]{role.name}[/]{process}\n{role.does}", "\n".join(reads(role)), "\n".join(writes(role)) or "–"
+        )
+    out.print(table)

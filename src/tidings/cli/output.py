@@ -1,0 +1,55 @@
+"""How the command line speaks: tables for people, JSON for machines, progress on a terminal, errors that help."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tidings.db.migrations.files import migrations
+from tidings.errors import TidingsError
+from tidings.telemetry.bus import listening
+from tidings.telemetry.notices import MigrationStepApplied, Notice
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show_json(value: Any) -> None:
+    out.print_json(json.dumps(value))
+
+
+def show_error(error: TidingsError) -> None:
+    err.print(f"[red]tidings:[/] {_plain(error.what)}", markup=True)
+    if error.remedy:
+        err.print(f"  → {error.remedy}", markup=False)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def say(sentence: str) -> None:
+    """To people, on stderr: what a program reads goes to stdout alone."""
+    err.print(sentence, style="dim", markup=False)
+
+
+@contextmanager
+def migration_progress(total: int) -> Iterator[None]:
+    """A bar that moves with each step of a migration; nothing where nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal or not total) as progress:
+        bar = progress.add_task("migrating", total=total)
+
+        def step(notice: Notice) -> None:
+            if isinstance(notice, MigrationStepApplied):
+                progress.update(bar, advance=1, description=f"migrating: {notice.step}")
+
+        with listening(step):
+            yield
+
+
+def steps_in_all(family: str) -> int:
+    return sum(len(migration.steps) for migration in migrations(family))

@@ -1,0 +1,104 @@
+"""Examines an installation from the outside in, and stops where nothing further can be asked."""
+
+import datetime
+from collections.abc import AsyncIterator
+
+from tidings.db.catalogue.operations import CatalogueOperations
+from tidings.db.catalogue.spelling import differences, expected_lines
+from tidings.db.engine import Engine
+from tidings.db.migrations.files import newest_version
+from tidings.db.migrations.migrator import Migrator
+from tidings.db.names import Names
+from tidings.db.rights import Right, wanted_rights
+from tidings.decisions.diagnosing import (
+    Finding,
+    Health,
+    judge_boundary,
+    judge_clock,
+    judge_isolation,
+    judge_migrations,
+    judge_rights,
+    judge_schema,
+    judge_settings,
+    right,
+)
+from tidings.errors import TidingsError
+from tidings.flow import OWNER, ROLE_NAMES
+from tidings.roles.observer.operations import ObserverOperations
+from tidings.wiring import Installation
+
+_DURABLE = "Without these a commit that was acknowledged can be lost. Set them on the server."
+_IDS = "Routers hold back where they can't prove that no event is missing. See docs/operating."
+
+
+async def examine(installation: Installation) -> AsyncIterator[Finding]:
+    """One finding after the other, as they are made."""
+    try:
+        async with installation.engine("observer") as engine:
+            yield right("connection", f"{engine.server}, as {installation.names.login('observer')}")
+            async for finding in _examine_server(engine):
+                yield finding
+            yield await _schema_version(engine, installation)
+    except TidingsError as error:
+        yield Finding("connection", Health.WRONG, error.what, error.remedy)
+        return
+    yield await _rights(installation)
+    yield judge_boundary([role for role in ROLE_NAMES if installation.access(role).group])
+    yield await _schema(installation)
+
+
+async def _examine_server(engine: Engine) -> AsyncIterator[Finding]:
+    yield judge_settings("durability", await ObserverOperations.step(engine, ObserverOperations.durability), _DURABLE)
+    yield judge_isolation(await ObserverOperations.step(engine, ObserverOperations.isolation))
+    asked = datetime.datetime.now(datetime.UTC)
+    there = await ObserverOperations.step(engine, ObserverOperations.server_clock)
+    here = asked + (datetime.datetime.now(datetime.UTC) - asked) / 2
+    yield judge_clock((here - there).total_seconds())
+    yield judge_settings("event ids", await ObserverOperations.step(engine, ObserverOperations.id_generation), _IDS)
+
+
+async def _schema_version(engine: Engine, installation: Installation) -> Finding:
+    try:
+        missing = await Migrator(engine, installation.names).missing_steps()
+    except TidingsError as error:
+        return Finding("schema version", Health.WRONG, error.what, error.remedy)
+    return judge_migrations(missing, newest_version(engine.dialect.family))
+
+
+async def _rights(installation: Installation) -> Finding:
+    """Each role is asked by its own way in: that is the connection its process will have."""
+    missing: list[str] = []
+    excess: list[str] = []
+    for role in ROLE_NAMES:
+        try:
+            async with installation.engine(role) as engine:
+                has, wanted = await _rights_of(engine, installation.names, role)
+        except TidingsError as error:
+            return Finding("rights", Health.WRONG, f"{role} can't connect: {error.what}", error.remedy)
+        missing += sorted(map(str, wanted - has))
+        excess += sorted(map(str, has - wanted))
+    return judge_rights(missing, excess)
+
+
+async def _rights_of(engine: Engine, names: Names, role: str) -> tuple[frozenset[Right], frozenset[Right]]:
+    group = names.group(role)
+    has = await CatalogueOperations.step(engine, lambda catalogue: catalogue.granted_rights(names.schema, group))
+    wanted = wanted_rights(names, engine.dialect.family)
+    return has, frozenset(right for right in wanted if right.grantee == group)
+
+
+async def _schema(installation: Installation) -> Finding:
+    """Triggers are shown to the owner only."""
+    try:
+        async with installation.engine(OWNER) as engine:
+            found = await CatalogueOperations.step(
+                engine, lambda catalogue: catalogue.schema_lines(installation.names.schema)
+            )
+            return judge_schema(differences(expected_lines(engine.dialect.name), found))
+    except TidingsError as error:
+        return Finding(
+            "tables and indexes",
+            Health.DOUBTFUL,
+            f"not looked at: {error.what}",
+            "Give `doctor` the owner's login, TIDINGS_DATABASE_URL_SCHEMA_OWNER.",
+        )
