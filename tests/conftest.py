@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from tests.support.database import SERVERS, Database
+from tests.support.database import SERVERS, Database, throwaway_installation
 from tests.support.processes import Process, processes
 from tests.support.servers import MariaDBServer, PostgresServer
 
@@ -62,6 +62,14 @@ async def engine(migrated: Database) -> AsyncIterator[Database]:
     yield migrated
     await migrated.close()
     await migrated.empty()
+
+
+@pytest.fixture
+async def throwaway(server: Server) -> AsyncIterator[Database]:
+    """A migrated installation of one's own, to be damaged."""
+    database = await throwaway_installation(server)
+    yield database
+    await database.close()
 
 
 @pytest.fixture

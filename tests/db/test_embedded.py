@@ -194,6 +194,25 @@ def holder() -> Iterator[Callable[..., Holder]]:
         each.clear_away()
 
 
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "WHEEL", "no_such_wheel")
+
+
+@pytest.fixture
+def no_system(monkeypatch: pytest.MonkeyPatch, room: Path) -> None:
+    monkeypatch.setenv("PATH", str(room))
+    monkeypatch.setattr(binaries, "DEBIAN", room)
+
+
+def fake_binaries(folder: Path, version: str) -> Path:
+    folder.mkdir(parents=True)
+    for program in ("postgres", "initdb"):
+        (folder / program).write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version} (Some 1)'\n")
+        (folder / program).chmod(0o755)
+    return folder
+
+
 # ------------------------------------------------------------------------------- a server of our own
 
 
@@ -525,6 +544,18 @@ def test_a_server_that_cannot_start_shows_the_end_of_its_log(made: Path) -> None
     wait_until(lambda: stopped(made))
 
 
+@pytest.mark.usefixtures("no_wheel", "no_system")
+def test_an_initdb_that_fails_is_quoted_and_leaves_nothing(
+    room: Path, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_binaries(room / "broken", "18.1")
+    (folder / "initdb").write_text("#!/bin/sh\necho the disk is full of eels\nexit 1\n")
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(EmbeddedServerFailed, match="full of eels"):
+        hold(fresh)
+    assert not list(fresh.glob("cluster*"))
+
+
 def test_a_lost_cluster_is_said_and_not_replaced_by_an_empty_one(made: Path) -> None:
     shutil.rmtree(made / "cluster")
     with pytest.raises(EmbeddedServerFailed, match="isn't there"):
@@ -538,25 +569,6 @@ def test_a_directory_that_cannot_be_used_is_explained(room: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------- binaries
-
-
-@pytest.fixture
-def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "WHEEL", "no_such_wheel")
-
-
-@pytest.fixture
-def no_system(monkeypatch: pytest.MonkeyPatch, room: Path) -> None:
-    monkeypatch.setenv("PATH", str(room))
-    monkeypatch.setattr(binaries, "DEBIAN", room)
-
-
-def fake_binaries(folder: Path, version: str) -> Path:
-    folder.mkdir(parents=True)
-    for program in ("postgres", "initdb"):
-        (folder / program).write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version} (Some 1)'\n")
-        (folder / program).chmod(0o755)
-    return folder
 
 
 def test_the_wheel_is_preferred_and_not_imported() -> None:

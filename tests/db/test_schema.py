@@ -90,8 +90,8 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_any_single_piece_that_is_removed_or_changed_is_named(server: object, damage: str) -> None:
-    engine = await Throwaway.on(server)
+async def test_any_single_piece_that_is_removed_or_changed_is_named(throwaway: Database, damage: str) -> None:
+    engine = throwaway
     words = {
         "on_sagas": " ON webhook_delivery_sagas" if engine.family == "mysql" else "",
         "pg_on_sagas": " ON webhook_delivery_sagas" if engine.family == "postgresql" else "",
@@ -100,22 +100,6 @@ async def test_any_single_piece_that_is_removed_or_changed_is_named(server: obje
     }
     await engine.sql(damage.format(**words))
     assert any(line.startswith(DAMAGE[damage]) for line in await drift(engine)), await drift(engine)
-    await engine.close()
-
-
-class Throwaway:
-    """Installations that a test may damage, each with names of its own on the shared server."""
-
-    count = 0
-
-    @classmethod
-    async def on(cls, server: object) -> Database:
-        from tidings.db.names import Names
-
-        cls.count += 1
-        engine = Database(server, Names(schema=f"throwaway{cls.count}", prefix=f"throwaway{cls.count}"))  # type: ignore[arg-type]
-        await engine.migrate()
-        return engine
 
 
 async def test_the_payload_comes_back_byte_for_byte(engine: Database) -> None:

@@ -1,5 +1,6 @@
 """One migrated installation on a private server, as tests see it: every role by its own login, and the admin."""
 
+import itertools
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -91,6 +92,17 @@ class Database:
     async def close(self) -> None:
         while self._opened:
             await self._opened.pop().close()
+
+
+_numbers = itertools.count(1)
+
+
+async def throwaway_installation(server: PostgresServer | MariaDBServer) -> Database:
+    """An installation with names of its own on a shared server, which a test may damage."""
+    name = f"throwaway{next(_numbers)}"
+    installation = Database(server, Names(schema=name, prefix=name))
+    await installation.migrate()
+    return installation
 
 
 def _literal(text: str) -> str:

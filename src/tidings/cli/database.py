@@ -85,12 +85,11 @@ async def run_migrations(found: Installation, roles: Roles) -> None:
 def show_logins(found: Installation, passwords: dict[str, str]) -> None:
     say("New logins. Their passwords are shown only now; give each process its own:")
     address = read_address(found.access(OWNER).url)
-    database = address.database if address.family == "postgresql" else found.names.schema
     for role in ALL_ROLES:
         login = found.names.login(role)
         if login in passwords:
-            where = f"{address.host}:{address.port}/{database}"
-            out.out(f"TIDINGS_DATABASE_URL_{role.upper()}={address.family}://{login}:{passwords[login]}@{where}")
+            url = address.url_for(login, passwords[login], found.names.schema)
+            out.out(f"TIDINGS_DATABASE_URL_{role.upper()}={url}", highlight=False)
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:

@@ -1,7 +1,7 @@
 """Where a database is and who asks: one URL, read once, with an error that shows how to write it."""
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from tidings.errors import DatabaseUrlInvalid
 
@@ -13,6 +13,8 @@ _FAMILIES = {
 }
 _PORTS = {"postgresql": 5432, "mysql": 3306}
 _REMEDY = "Write postgresql://user:password@host:5432/database or mysql://user:password@host:3306/database."
+
+_ESCAPING = "Signs such as / # @ : in a password are written as %2F %23 %40 %3A."
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Address:
     database: str
     options: dict[str, str]
 
+    def url_for(self, login: str, password: str, schema: str) -> str:
+        """The same server for another login; on MySQL a schema is a database of its own."""
+        database = self.database if self.family == "postgresql" else schema
+        return f"{self.family}://{quote(login)}:{quote(password, safe='')}@{self.host}:{self.port}/{quote(database)}"
+
     def __str__(self) -> str:
         return f"{self.family}://{self.user}@{self.host}:{self.port}/{self.database}"
 
@@ -39,8 +46,11 @@ def read_address(url: str) -> Address:
     try:
         parts = urlsplit(url.strip())
         port = parts.port
-    except ValueError as error:
-        raise DatabaseUrlInvalid(f"The database URL can't be read: {error}.", _REMEDY) from None
+    except ValueError:
+        # Not in Python's words: they quote the text, and a password with a / or # in it would be among it.
+        raise DatabaseUrlInvalid(
+            "The database URL can't be read: its host or port is malformed.", f"{_REMEDY} {_ESCAPING}"
+        ) from None
     family = _FAMILIES.get(parts.scheme)
     if family is None:
         raise DatabaseUrlInvalid(f"The database URL starts with {parts.scheme or 'nothing'!r}.", _REMEDY)

@@ -6,8 +6,8 @@ A step is a whole transaction; a transient error re-runs all of it, which is saf
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from tidings.db import mysql, postgresql
@@ -16,28 +16,39 @@ from tidings.db.dialect import DIALECTS, Dialect
 from tidings.db.names import Names
 from tidings.db.session import Row, Server, Session, batch_rows
 from tidings.db.statements import Statement
-from tidings.errors import OutcomeUnknown, ServerUnreachable, StatementFileInvalid, TransientFailure
+from tidings.errors import (
+    DatabaseError,
+    OutcomeUnknown,
+    ServerUnreachable,
+    StatementFileInvalid,
+    TransientFailure,
+)
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import ServerAwaited, StepRetried
 
 T = TypeVar("T")
-_CONNECTORS: dict[str, Any] = {"postgresql": postgresql.connect, "mysql": mysql.connect}
+_CONNECTORS: dict[str, Callable[..., Awaitable[Session]]] = {"postgresql": postgresql.connect, "mysql": mysql.connect}
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.05
 
 
 class Transaction:
-    """An open transaction, in which named statements are run."""
+    """An open transaction, in which named statements are run.
+
+    A statement that failed has spoilt it: nothing more is run or committed, unless a savepoint undoes the failure.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._savepoints = 0
+        self._failure: DatabaseError | None = None
 
     async def rows(self, statement: Statement, /, **arguments: Any) -> Sequence[Row]:
         _check(statement, arguments)
         if batch_rows(statement, arguments) == 0:
             return ()
-        return await self._session.fetch(statement, arguments)
+        with self._spoilt_by_failure():
+            return await self._session.fetch(statement, arguments)
 
     async def row(self, statement: Statement, /, **arguments: Any) -> Row | None:
         rows = await self.rows(statement, **arguments)
@@ -48,25 +59,42 @@ class Transaction:
         _check(statement, arguments)
         if batch_rows(statement, arguments) == 0:
             return 0
-        return await self._session.run(statement, arguments)
+        with self._spoilt_by_failure():
+            return await self._session.run(statement, arguments)
 
     async def command(self, text: str) -> None:
         """Runs text of ours that is made, not written: DDL and grants."""
-        await self._session.command(text)
+        with self._spoilt_by_failure():
+            await self._session.command(text)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """What fails inside is undone; what was done before it stays."""
+        """What fails inside is undone; what was done before it stays. A transient error undoes everything."""
         self._savepoints += 1
         name = f"s{self._savepoints}"
-        await self._session.command(f"SAVEPOINT {name}")
+        await self.command(f"SAVEPOINT {name}")
         try:
             yield
+            await self.command(f"RELEASE SAVEPOINT {name}")
         except BaseException:
-            if not self._session.is_lost:
+            # After a deadlock MySQL has no savepoint any more, and not even a transaction.
+            if not isinstance(self._failure, TransientFailure) and not self._session.is_lost:
                 await self._session.command(f"ROLLBACK TO SAVEPOINT {name}")
+                self._failure = None
             raise
-        await self._session.command(f"RELEASE SAVEPOINT {name}")
+
+    def refuse_if_spoilt(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    @contextmanager
+    def _spoilt_by_failure(self) -> Iterator[None]:
+        self.refuse_if_spoilt()
+        try:
+            yield
+        except DatabaseError as error:
+            self._failure = error
+            raise
 
 
 class Engine:
@@ -76,6 +104,7 @@ class Engine:
         self._connect = connect
         self._idle: list[Session] = [first]
         self._room = asyncio.Semaphore(size)
+        self._closed = False
         self.owner = owner
         self.server: Server = first.server
         self.dialect: Dialect = DIALECTS[first.server.dialect]
@@ -97,14 +126,16 @@ class Engine:
         """One transaction, not run again. A connection lost in COMMIT is `OutcomeUnknown`."""
         async with self._room:
             session = await self._begun()
+            transaction = Transaction(session)
             try:
-                yield Transaction(session)
+                yield transaction
+                transaction.refuse_if_spoilt()
                 await self._commit(session)
             except BaseException:
                 await self._undo(session)
                 raise
             finally:
-                await self._put_back(session)
+                self._put_back(session)
 
     @asynccontextmanager
     async def bare_session(self) -> AsyncIterator[Session]:
@@ -114,24 +145,29 @@ class Engine:
             try:
                 yield session
             finally:
-                await self._put_back(session)
+                self._put_back(session)
 
     async def close(self) -> None:
+        """Closes what is idle now; a session that is still in use is closed when it comes back."""
+        self._closed = True
         while self._idle:
             await self._idle.pop().close()
 
     async def _begun(self) -> Session:
-        begin = f"/* {self.owner}.begin */ {self.dialect.begin}"
         while self._idle:
-            session = self._idle.pop()
             try:
-                await session.command(begin)
-                return session
+                return await self._begin(self._idle.pop())
             except TransientFailure:
-                # It was lost while idle. Nothing has been asked yet, so a new one may take its place.
-                await _drop(session)
-        session = await self._connect()
-        await session.command(begin)
+                # It was lost while idle. Nothing has been asked yet, so another one may take its place.
+                continue
+        return await self._begin(await self._connect())
+
+    async def _begin(self, session: Session) -> Session:
+        try:
+            await session.command(f"/* {self.owner}.begin */ {self.dialect.begin}")
+        except BaseException:
+            session.abandon()
+            raise
         return session
 
     async def _commit(self, session: Session) -> None:
@@ -149,13 +185,15 @@ class Engine:
             return
         try:
             await session.command("ROLLBACK")
+        except DatabaseError:
+            session.abandon()  # and the error that led here is the one to tell
         except BaseException:
-            await _drop(session)
+            session.abandon()
             raise
 
-    async def _put_back(self, session: Session) -> None:
-        if session.is_lost:
-            await _drop(session)
+    def _put_back(self, session: Session) -> None:
+        if session.is_lost or self._closed:
+            session.abandon()
         else:
             self._idle.append(session)
 
@@ -188,8 +226,7 @@ async def _patiently(address: Address, patience: float, **how: str) -> Session:
     pause = _FIRST_PAUSE
     while True:
         try:
-            session: Session = await _CONNECTORS[address.family](address, **how)
-            return session
+            return await _CONNECTORS[address.family](address, **how)
         except (ServerUnreachable, TransientFailure) as error:
             waited = time.monotonic() - started
             if waited + pause > patience:
@@ -204,11 +241,6 @@ def _gave_up(address: Address, error: ServerUnreachable | TransientFailure, wait
     return ServerUnreachable(
         f"{error.what}{tried}", f"Is a server running at {address.host}:{address.port}, and does it let us in?"
     )
-
-
-async def _drop(session: Session) -> None:
-    session.is_lost = True
-    await session.close()
 
 
 def _check(statement: Statement, arguments: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,17 +13,19 @@ from asyncmy.constants.CLIENT import FOUND_ROWS
 from asyncmy.constants.FIELD_TYPE import DATETIME
 from asyncmy.converters import conversions, convert_datetime, escape_string
 from asyncmy.cursors import DictCursor
-from asyncmy.errors import Error, MySQLError
+from asyncmy.errors import MySQLError
 
 from tidings.db.address import Address
-from tidings.db.session import Arguments, Row, Server
+from tidings.db.session import Arguments, Row, Server, act_as, refuse_naive
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
     LoginRefused,
+    SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
     StatementFailed,
+    TidingsError,
     TransientFailure,
 )
 
@@ -37,8 +40,9 @@ _TRANSIENT = {
     1290,  # read-only: this server is no longer the primary
     1792,  # the same, for transactions
 }
-_LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 2006, 2013, 2014, 2055, 4031}
-_REFUSED = {1044, 1045, 1049, 1698, 4151}
+_LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031}
+_REFUSED = {1044, 1045, 1698, 4151}
+_NO_SUCH_DATABASE = 1049
 _SESSION = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION time_zone = '+00:00',"
@@ -71,11 +75,14 @@ class MysqlSession:
         return matched
 
     async def close(self) -> None:
-        with self._our_words():
-            if self.is_lost:
-                self._connection.close()
-            else:
-                await self._connection.ensure_closed()
+        try:
+            await self._connection.ensure_closed()
+        except (MySQLError, OSError):
+            self.abandon()
+
+    def abandon(self) -> None:
+        self.is_lost = True
+        self._connection.close()
 
     async def _execute(self, text: str) -> tuple[Sequence[Row], int]:
         with self._our_words():
@@ -89,9 +96,9 @@ class MysqlSession:
         try:
             yield
         except MySQLError as error:
-            self.is_lost |= bool(error.args) and error.args[0] in _LOST
+            self.is_lost |= _code(error) in _LOST or _is_of_the_driver(error)
             raise _in_our_words(error) from error
-        except (Error, OSError, EOFError, AttributeError) as error:
+        except (OSError, EOFError, AttributeError) as error:
             # asyncmy answers with an AttributeError when the socket was closed under its feet.
             self.is_lost = True
             raise TransientFailure(f"The connection to the database was lost: {error}") from error
@@ -122,23 +129,43 @@ def literal(value: Any) -> str:
             return "NULL"
         case bool():
             return "TRUE" if value else "FALSE"
-        case int() | float():
-            return repr(value)
+        case int():
+            return format(value, "d")
+        case float():
+            return _float_literal(value)
         case str():
             return f"'{escape_string(value)}'"
         case bytes():
             return f"x'{value.hex()}'"
         case datetime.datetime():
-            return f"'{value.astimezone(datetime.UTC).strftime('%Y-%m-%d %H:%M:%S.%f')}'"
+            moment = refuse_naive(value).astimezone(datetime.UTC).replace(tzinfo=None)
+            return f"'{moment.isoformat(' ', 'microseconds')}'"
         case list() | tuple() | set() | frozenset():
-            return ",".join(map(literal, value)) or "NULL"
+            # In nothing is nobody, also under a NOT: IN (NULL) would be neither true nor false.
+            return ",".join(map(literal, value)) or "SELECT NULL FROM DUAL WHERE FALSE"
     raise TypeError(f"{type(value).__name__} can't be put into SQL")
 
 
+def _float_literal(value: float) -> str:
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number that this database can keep")
+    text = repr(value)
+    # Without an exponent it would be a DECIMAL, and come back as one.
+    return text if "e" in text else f"{text}e0"
+
+
+def _code(error: MySQLError) -> int:
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def _is_of_the_driver(error: MySQLError) -> bool:
+    """The server's own codes start at 1000, those of the client library lie between; asyncmy has some without any."""
+    return _code(error) < 1000 or 2000 <= _code(error) < 3000
+
+
 def _in_our_words(error: MySQLError) -> DatabaseError:
-    code = error.args[0] if error.args else 0
-    message = error.args[1] if len(error.args) > 1 else str(error)
-    if code in _TRANSIENT or code in _LOST:
+    code, message = _code(error), str(error.args[-1]) if error.args else type(error).__name__
+    if code in _TRANSIENT or code in _LOST or _is_of_the_driver(error):
         return TransientFailure(f"The database: {message} ({code})")
     return StatementFailed(f"The database refused a statement ({code}): {message}", code=str(code))
 
@@ -153,9 +180,9 @@ async def connect(address: Address, *, application: str, schema: str, group: str
         for text in _SESSION:
             await session.command(text)
         if group:
-            await session.command(f"SET ROLE `{group}`")
+            await act_as(session, f"`{group}`")
     except BaseException:
-        connection.close()
+        session.abandon()
         raise
     return session
 
@@ -166,7 +193,7 @@ async def _dial(address: Address, application: str, schema: str) -> Any:
             host=address.host,
             port=address.port,
             user=address.user,
-            password=address.password,
+            password=address.password.encode(),
             database=schema or None,
             charset="utf8mb4",
             client_flag=FOUND_ROWS,
@@ -176,24 +203,31 @@ async def _dial(address: Address, application: str, schema: str) -> Any:
             program_name=application,
         )
     except MySQLError as error:
-        code = error.args[0] if error.args else 0
-        if code in _REFUSED:
-            raise LoginRefused(
-                f"The server at {address} refused the login: {error.args[1]}.",
-                "Check user, password and database of the URL.",
-            ) from error
-        if code in _TRANSIENT:
-            raise _in_our_words(error) from error
-        raise ServerUnreachable(f"The server at {address} can't be reached: {error.args[-1]}") from error
-    except (Error, OSError, EOFError, TimeoutError, AttributeError) as error:
+        raise _login_failure(error, address, schema) from error
+    except (OSError, EOFError, ValueError, AttributeError) as error:
         raise ServerUnreachable(f"The server at {address} can't be reached: {error or type(error).__name__}") from error
+
+
+def _login_failure(error: MySQLError, address: Address, schema: str) -> TidingsError:
+    code = _code(error)
+    if code == _NO_SUCH_DATABASE:
+        return SchemaError(f"The server at {address} has no database {schema}.", "Run `tidings migrate` to make it.")
+    if code in _REFUSED:
+        return LoginRefused(
+            f"The server at {address} refused the login: {error.args[-1]}.",
+            "Check user, password and database of the URL.",
+        )
+    if code in _TRANSIENT:
+        return _in_our_words(error)
+    return ServerUnreachable(f"The server at {address} can't be reached: {error.args[-1]}")
 
 
 def read_version(said: str) -> Server:
     """Which server this is; refuses those that only look like one of ours."""
     if "tidb" in said.lower():
         raise ServerUnsuitable(
-            f"This server is TiDB ({said}): it accepts SKIP LOCKED without honouring it, so two workers would send the same job.",
+            f"This server is TiDB ({said}): it accepts SKIP LOCKED without honouring it,"
+            " so two workers would send the same job.",
             "Use MariaDB 10.6, MySQL 8.0.29, PostgreSQL 14, or newer ones.",
         )
     numbers = re.search(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)", said)

@@ -1,5 +1,6 @@
 """Speaks to PostgreSQL through asyncpg: connects, sets the session, puts its errors into our words."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -8,11 +9,13 @@ from typing import Any
 import asyncpg
 
 from tidings.db.address import Address
-from tidings.db.session import Arguments, Row, Server
+from tidings.db.session import Arguments, Row, Server, act_as, refuse_naive
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
+    DatabaseUrlInvalid,
     LoginRefused,
+    SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
     StatementFailed,
@@ -30,7 +33,9 @@ _TRANSIENT = {
     "57P02",  # shutdown after a crash
     "57P03",  # starting up
     "25006",  # read-only: this server is no longer the primary
+    "26000",  # a prepared statement is gone: a pooler gave us another session
 }
+_FATAL = {"FATAL", "PANIC"}
 _LOST = (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
@@ -62,20 +67,24 @@ class PostgresqlSession:
         return int(count) if count.isdigit() else 0
 
     async def close(self) -> None:
-        if self.is_lost:
-            self._connection.terminate()
-            return
-        with self.our_words():
+        try:
             await self._connection.close(timeout=5)
+        except (asyncpg.PostgresError, *_LOST):
+            self.abandon()
+
+    def abandon(self) -> None:
+        self._connection.terminate()
 
     @contextmanager
     def our_words(self) -> Iterator[None]:
         try:
             yield
         except asyncpg.PostgresError as error:
-            self._closed_by_server |= isinstance(error, asyncpg.PostgresConnectionError)
+            self._closed_by_server |= error.severity_en in _FATAL
             raise _in_our_words(error) from error
         except _LOST as error:
+            if isinstance(error, ValueError):  # not lost: an argument that can't be put into its parameter
+                raise StatementFailed(f"PostgreSQL was not asked: {error}") from error
             self._closed_by_server = True
             raise TransientFailure(f"The connection to PostgreSQL was lost: {error}") from error
 
@@ -92,17 +101,19 @@ def positional(statement: Statement, arguments: Arguments) -> list[Any]:
     def value(parameter: str) -> Any:
         name, dot, _ = parameter.partition(".")
         if not dot:
-            return arguments[name]
+            return refuse_naive(arguments[name])
         if name not in columns:
             columns[name] = zip(*arguments[name], strict=True)
-        return list(next(columns[name]))
+        return [refuse_naive(value) for value in next(columns[name])]
 
     return [value(parameter) for parameter in statement.parameters]
 
 
 def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
     code = error.sqlstate or ""
-    if code in _TRANSIENT or code.startswith("08"):
+    # A plan that a migration has made invalid is made anew the next time.
+    stale = isinstance(error, asyncpg.InvalidCachedStatementError)
+    if code in _TRANSIENT or code.startswith("08") or error.severity_en in _FATAL or stale:
         return TransientFailure(f"PostgreSQL: {error}")
     return StatementFailed(f"PostgreSQL refused a statement ({code}): {error}", code=code)
 
@@ -113,45 +124,55 @@ async def connect(address: Address, *, application: str, schema: str, group: str
     session = PostgresqlSession(connection, Server("", (), ""))
     try:
         with session.our_words():
-            session.server = await _server(connection)
-            await _prepare(connection, schema, group)
+            session.server = read_version(await connection.fetchval("SELECT version()"))
+            await _enter(connection, schema, address)
+        if group:
+            await act_as(session, f'"{group}"')
     except BaseException:
-        connection.terminate()
+        session.abandon()
         raise
     return session
 
 
 async def _dial(address: Address, application: str) -> Any:
     try:
-        return await asyncpg.connect(address.url, timeout=10, server_settings={"application_name": application})
-    except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
+        return await asyncpg.connect(
+            address.url, timeout=10, server_settings={"application_name": application, "TimeZone": "UTC"}
+        )
+    except asyncpg.PostgresError as error:
+        if error.sqlstate in _TRANSIENT:
+            raise TransientFailure(f"PostgreSQL at {address}: {error}") from error
         raise LoginRefused(
             f"PostgreSQL at {address} refused the login: {error}.",
             "Check user, password and database of the URL.",
         ) from error
-    except asyncpg.PostgresError as error:
-        raise _in_our_words(error) from error
+    except asyncpg.ClientConfigurationError as error:
+        raise DatabaseUrlInvalid(f"The options in the URL of {address} can't be used: {error}.") from error
     except (*_LOST, ValueError) as error:
         raise ServerUnreachable(f"PostgreSQL at {address} can't be reached: {error or type(error).__name__}") from error
 
 
-async def _server(connection: Any) -> Server:
-    said: str = await connection.fetchval("SELECT version()")
-    if not said.startswith("PostgreSQL "):
+def read_version(said: str) -> Server:
+    """Which server this is; refuses those that only look like PostgreSQL."""
+    numbers = re.match(r"PostgreSQL (\d+)(?:\.(\d+))?", said)
+    if numbers is None or "-YB-" in said:
         raise ServerUnsuitable(
             f"This server calls itself {said!r}.", "Use PostgreSQL 14 or newer: others do not lock rows as we need."
         )
-    number = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
-    server = Server("PostgreSQL", (number // 10000, number % 10000), "postgresql")
+    server = Server("PostgreSQL", (int(numbers[1]), int(numbers[2] or 0)), "postgresql")
     if server.version < OLDEST:
         raise ServerUnsuitable(f"This server is {server}.", "Use PostgreSQL 14 or newer.")
     return server
 
 
-async def _prepare(connection: Any, schema: str, group: str) -> None:
+async def _enter(connection: Any, schema: str, address: Address) -> None:
     """Sets nothing that our logins bring along by themselves, so that a pooler in transaction mode stays possible."""
-    if group:
-        await connection.execute(f'SET ROLE "{group}"')
-    path: str = await connection.fetchval("SELECT current_setting('search_path')")
-    if schema and path.split(",")[0].strip(' "') != schema:
+    if not schema:
+        return
+    row = await connection.fetchrow(
+        "SELECT current_setting('search_path') AS path, to_regnamespace(quote_ident($1)) AS found", schema
+    )
+    if row["found"] is None:
+        raise SchemaError(f"The database at {address} has no schema {schema}.", "Run `tidings migrate` to make it.")
+    if row["path"].split(",")[0].strip(' "') != schema:
         await connection.execute(f'SET search_path = "{schema}"')

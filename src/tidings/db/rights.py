@@ -51,10 +51,26 @@ def permitted_columns(permission: Permission, table: Table, family: str) -> tupl
     return tuple(column.name for column in columns_of(table, family) if column.name not in permission.but)
 
 
-def grant_texts(missing: Iterable[Right], excess: Iterable[Right], qualify: str, family: str) -> list[str]:
+def grant_texts(wanted: Iterable[Right], has: Iterable[Right], qualify: str, family: str) -> list[str]:
     """What brings a server from what it has to what the map says: grants first, so that no process stands still."""
-    grants = [_text("GRANT", "TO", rights, qualify, family) for rights in _grouped(missing)]
-    return grants + [_text("REVOKE", "FROM", rights, qualify, family) for rights in _grouped(excess)]
+    asked, held = frozenset(wanted), frozenset(has)
+    excess = held - asked
+    steps = (
+        ("GRANT", "TO", asked - held),
+        ("REVOKE", "FROM", excess),
+        # Taking a verb back from a whole table takes it from every column too.
+        ("GRANT", "TO", {right for right in asked if any(_takes_along(taken, right) for taken in excess)}),
+    )
+    return [
+        _text(word, direction, rights, qualify, family)
+        for word, direction, several in steps
+        for rights in _grouped(several)
+    ]
+
+
+def _takes_along(taken: Right, right: Right) -> bool:
+    same_table = (taken.grantee, taken.table, taken.column) == (right.grantee, right.table, "")
+    return same_table and taken.verb in (right.verb, "ALL PRIVILEGES")
 
 
 def _grouped(rights: Iterable[Right]) -> list[list[Right]]:

@@ -1,10 +1,12 @@
 """One connection to one database, as every engine must offer it; the rest of `db/` is the same for all of them."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidings.db.statements import Statement
+from tidings.errors import LoginRefused, StatementFailed
 
 Row = Mapping[str, Any]
 Arguments = Mapping[str, Any]
@@ -26,7 +28,9 @@ class Session(Protocol):
     """Errors come out as those of `tidings.errors`. `is_lost` tells that nothing more can be asked of it."""
 
     server: Server
-    is_lost: bool
+
+    @property
+    def is_lost(self) -> bool: ...
 
     async def command(self, text: str) -> None:
         """Runs text without parameters: transaction control, DDL."""
@@ -36,7 +40,11 @@ class Session(Protocol):
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         """How many rows matched, also where nothing was to change in them."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Takes leave of the server, if it still listens."""
+
+    def abandon(self) -> None:
+        """Closes at once, without a word: for a session in an unknown state."""
 
 
 def batch_rows(statement: Statement, arguments: Arguments) -> int | None:
@@ -46,3 +54,21 @@ def batch_rows(statement: Statement, arguments: Arguments) -> int | None:
         if dot:
             return len(arguments[name])
     return None
+
+
+def refuse_naive(value: Any) -> Any:
+    """The value itself, unless it is a moment without a time zone, which would mean another one on each machine."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        raise ValueError(f"{value!r} has no time zone; give a moment with one, such as datetime.now(UTC)")
+    return value
+
+
+async def act_as(session: Session, quoted_group: str) -> None:
+    """All further rights are those of this role."""
+    try:
+        await session.command(f"SET ROLE {quoted_group}")
+    except StatementFailed as error:
+        raise LoginRefused(
+            f"This login may not act as {quoted_group}. {error.what}",
+            "Grant it that role, or give each role a URL of its own: TIDINGS_DATABASE_URL_<ROLE>.",
+        ) from error

@@ -109,7 +109,7 @@ def load_statements(package: str, dialect: Dialect) -> Mapping[str, Statement]:
     owner = package.rpartition(".")[2]
     texts: dict[str, NamedText] = {}
     for file_name in dialect.files:
-        texts |= _read_file(files(package) / file_name, known=texts, first=not texts)
+        texts |= _read_file(files(package) / file_name, known=texts, first=file_name == dialect.files[0])
     return {name: compile_statement(f"{owner}.{name}", named.text, dialect) for name, named in texts.items()}
 
 

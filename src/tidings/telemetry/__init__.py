@@ -1,0 +1,1 @@
+"""What the system tells about itself: typed notices, turned into log lines in one place."""

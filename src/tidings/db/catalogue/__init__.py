@@ -1,0 +1,1 @@
+"""What really stands in a server, laid beside what should."""

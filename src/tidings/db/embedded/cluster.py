@@ -78,7 +78,7 @@ def _run_initdb(made: Path, password_file: Path, binaries: Binaries, account: Ac
     command = [str(binaries.folder / "initdb"), "-D", str(made), "-U", SUPERUSER, f"--pwfile={password_file}"]
     command += ["-A", "scram-sha-256", "--no-locale", "-E", "UTF8"]
     try:
-        ran = subprocess.run(
+        subprocess.run(
             command,
             cwd="/",
             env=quiet_environment(),
@@ -86,20 +86,16 @@ def _run_initdb(made: Path, password_file: Path, binaries: Binaries, account: Ac
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=INITDB_DEADLINE,
-            check=False,
+            check=True,
             **account.switch(),
         )
-    except subprocess.TimeoutExpired as error:
+    except subprocess.SubprocessError as error:
+        said: bytes = getattr(error, "stdout", None) or b"(nothing)"
+        last_lines = "\n".join(said.decode(errors="replace").splitlines()[-15:])
         raise EmbeddedServerFailed(
-            f"{command[0]} took longer than {INITDB_DEADLINE:.0f} seconds.",
-            "Is the disk very slow, or the machine very busy? Try again.",
-        ) from error
-    if ran.returncode != 0:
-        last_lines = "\n".join(ran.stdout.decode(errors="replace").splitlines()[-15:])
-        raise EmbeddedServerFailed(
-            f"{command[0]} could not make a cluster, running as {account.name}:\n{last_lines}",
+            f"{command[0]} made no cluster, running as {account.name}: {error}\nIt said last:\n{last_lines}",
             "Put right what it says, or choose another data directory with TIDINGS_DATA_DIR.",
-        )
+        ) from error
 
 
 def _clear_leftovers(cluster: Path) -> None:

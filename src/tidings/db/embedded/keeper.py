@@ -72,13 +72,12 @@ class Keeper:
         elif now - self.trouble > PATIENCE:
             sys.exit(f"keeper: PostgreSQL kept ending for {PATIENCE:.0f} seconds, giving up")
         self.started = now
-        record = self._record().at_port(_free_port(self._record().port))
-        record.write(self.data_dir)
-        assert record.port is not None
+        record = self._record()
+        port = _free_port(record.port)
+        record.at_port(port).write(self.data_dir)
+        cluster, binaries = record.cluster_in(self.data_dir), Path(record.binaries)
         with open_log(self.data_dir) as log:
-            self.server = server_process.start(
-                record.cluster_in(self.data_dir), Path(record.binaries), record.port, log
-            )
+            self.server = server_process.start(cluster, binaries, port, log)
 
     def _record(self) -> Record:
         if (record := Record.read(self.data_dir)) is None:
@@ -88,11 +87,9 @@ class Keeper:
 
 def _free_port(preferred: int | None) -> int:
     candidates = [preferred] if preferred else []
-    candidates += random.sample(PORTS, 50)
-    for port in candidates:
-        if _is_free(port):
-            return port
-    return 0  # PostgreSQL refuses it, and says so in the log
+    candidates += random.sample(PORTS, 200)
+    # Port 0 is refused by PostgreSQL, which says so in the log.
+    return next((port for port in candidates if _is_free(port)), 0)
 
 
 def _is_free(port: int) -> bool:

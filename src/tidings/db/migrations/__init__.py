@@ -1,0 +1,1 @@
+"""Numbered migrations for each family of engines, and what applies them."""

@@ -171,7 +171,7 @@ class Migrator:
         for group in present:
             has |= await catalogue.granted_rights(self._names.schema, group)
         wanted = {right for right in wanted_rights(self._names, self._family) if right.grantee in present}
-        for text in grant_texts(wanted - has, has - wanted, self._names.schema, self._family):
+        for text in grant_texts(wanted, has, self._names.schema, self._family):
             await work.command(text)
         if wanted != has:
             tell(RightsChanged(granted=len(wanted - has), revoked=len(has - wanted)))

@@ -350,7 +350,8 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'events never change';
 
 -- event_removed: events never go, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS event_removed BEFORE DELETE ON events FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}'
+-- As bytes, and up to the last @: other letters of the same sort, or an @ in a name, make another login.
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1))
    OR EXISTS (SELECT 1 FROM webhook_delivery_sagas WHERE event_id = OLD.id)
    OR EXISTS (SELECT 1 FROM route_dead_letters WHERE event_id = OLD.id AND resolved_at IS NULL)
    OR NOT EXISTS (SELECT 1 FROM route_attempts WHERE event_id = OLD.id) THEN
@@ -365,7 +366,8 @@ END IF;
 
 -- saga_removed: sagas are never deleted, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS saga_removed BEFORE DELETE ON webhook_delivery_sagas FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}' OR OLD.status NOT IN ('Completed', 'DeadLettered') THEN
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1))
+   OR OLD.status NOT IN ('Completed', 'DeadLettered') THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'sagas are never deleted';
 END IF;
 
@@ -393,7 +395,8 @@ END IF;
 
 -- job_removed: jobs are never deleted, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS job_removed BEFORE DELETE ON webhook_delivery_jobs FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}' OR OLD.applied_at IS NULL THEN
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1))
+   OR OLD.applied_at IS NULL THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'jobs are never deleted';
 END IF;
 
@@ -403,7 +406,7 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'dead letters never change';
 
 -- dead_letter_removed: dead letters are never deleted, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS dead_letter_removed BEFORE DELETE ON dead_letters FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}' THEN
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1)) THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'dead letters are never deleted';
 END IF;
 
@@ -413,7 +416,7 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'routing decisions never change';
 
 -- route_attempt_removed: routing decisions are never deleted, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS route_attempt_removed BEFORE DELETE ON route_attempts FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}' THEN
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1)) THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'routing decisions are never deleted';
 END IF;
 
@@ -421,14 +424,16 @@ END IF;
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS route_dead_letter_changed BEFORE UPDATE ON route_dead_letters FOR EACH ROW
 IF NOT (
         OLD.id <=> NEW.id AND OLD.event_id <=> NEW.event_id AND OLD.worker_name <=> NEW.worker_name AND
-        OLD.idempotency_key <=> NEW.idempotency_key AND OLD.event_snapshot <=> NEW.event_snapshot
-        AND OLD.error <=> NEW.error AND OLD.created_at <=> NEW.created_at) THEN
+        OLD.idempotency_key <=> NEW.idempotency_key AND OLD.error <=> NEW.error AND OLD.created_at <=> NEW.created_at
+        -- The collation of JSON does not see blanks at the end.
+        AND CAST(OLD.event_snapshot AS BINARY) <=> CAST(NEW.event_snapshot AS BINARY)) THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'of a routing dead letter only its resolution changes';
 END IF;
 
 -- route_dead_letter_removed: they are never deleted, unless retention removes a finished story
 CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS route_dead_letter_removed BEFORE DELETE ON route_dead_letters FOR EACH ROW
-IF SUBSTRING_INDEX(USER(), '@', 1) <> '{login_retention}' OR OLD.resolved_at IS NULL THEN
+IF CAST(USER() AS BINARY) <> CONCAT('{login_retention}@', SUBSTRING_INDEX(USER(), '@', -1))
+   OR OLD.resolved_at IS NULL THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'routing dead letters are never deleted';
 END IF;
 
@@ -485,6 +490,10 @@ END;
 -- requeue_dead_letters: a new saga for each dead letter given as a JSON list
 CREATE DEFINER = {definer} PROCEDURE IF NOT EXISTS requeue_dead_letters(IN ids LONGTEXT) SQL SECURITY DEFINER
 BEGIN
+    -- JSON_TABLE would read 4 in 4.5 and in "4; DROP".
+    IF ids NOT REGEXP '^\\[[-0-9, ]*\\]$' THEN
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the ids must be a JSON list of whole numbers';
+    END IF;
     CALL start_next_generation(
         (SELECT COALESCE(JSON_ARRAYAGG(d.saga_id), '[]')
            FROM JSON_TABLE(ids, '$[*]' COLUMNS (id BIGINT PATH '$')) a JOIN dead_letters d ON d.id = a.id),
@@ -500,6 +509,10 @@ END;
 -- resend_sagas: a new saga for each completed one given as a JSON list
 CREATE DEFINER = {definer} PROCEDURE IF NOT EXISTS resend_sagas(IN ids LONGTEXT) SQL SECURITY DEFINER
 BEGIN
+    -- JSON_TABLE would read 4 in 4.5 and in "4; DROP".
+    IF ids NOT REGEXP '^\\[[-0-9, ]*\\]$' THEN
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the ids must be a JSON list of whole numbers';
+    END IF;
     CALL start_next_generation(ids, 'Completed');
     SELECT a.id AS old_saga_id, n.saga_id, n.generation, COALESCE(n.outcome, 'not_found') AS outcome
       FROM JSON_TABLE(ids, '$[*]' COLUMNS (id BIGINT PATH '$')) a

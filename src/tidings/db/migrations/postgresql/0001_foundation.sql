@@ -369,7 +369,7 @@ BEGIN
 END $$;
 
 -- is_retention: whether it is the retention role that acts; being able to become it is not enough
-CREATE FUNCTION is_retention() RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE FUNCTION is_retention() RETURNS boolean LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT current_user IN ('{group_retention}', '{login_retention}')
 $$;
 
@@ -383,7 +383,7 @@ BEGIN
 END $$;
 
 -- refuse_unfinished_event: an event goes only after its sagas, and only once it was routed
-CREATE FUNCTION refuse_unfinished_event() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_unfinished_event() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF {schema}.is_retention()
        AND NOT EXISTS (SELECT FROM {schema}.webhook_delivery_sagas WHERE event_id = OLD.id)

@@ -1,0 +1,1 @@
+"""What the guards of the database cost the statements of a delivery."""

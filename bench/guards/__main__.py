@@ -1,0 +1,74 @@
+"""Measures what the guards cost: `python -m bench.guards [--rounds N] [--engine …] [--json FILE]`.
+
+Installations with and without guards do the same deliveries in turn on one private server, so that whatever else the
+machine does meets them alike. Exits 1 when the guards cost more than they may.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from itertools import cycle, permutations
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from bench.guards.delivery import BATCH, Delivery
+from bench.guards.installing import VARIANTS, installed
+from bench.guards.reporting import Costs, keeps_its_bar, lines, table, verdict
+from tests.support.database import SERVERS
+
+WARM_UP = 10
+
+out = Console(highlight=False)
+
+
+async def deliver(engine: str, rounds: int) -> dict[str, Costs]:
+    """What each statement cost in each round, by variant."""
+    with SERVERS[engine]() as server:
+        databases = {variant: await installed(server, variant) for variant in VARIANTS[engine]}
+        deliveries = {variant: await Delivery(database).open() for variant, database in databases.items()}
+        await repeat(WARM_UP, list(deliveries.values()), f"{engine}, warming up")
+        for delivery in deliveries.values():
+            delivery.meter.costs.clear()
+        await repeat(rounds, list(deliveries.values()), f"{engine}, measuring")
+        for database in databases.values():
+            await database.close()
+    return {variant: delivery.meter.costs for variant, delivery in deliveries.items()}
+
+
+async def repeat(rounds: int, deliveries: Sequence[Delivery], what: str) -> None:
+    """Each stage is done by all before the next one is, in an order that changes with each round: AB, BA, AB, …"""
+    orders = cycle(permutations(deliveries))
+    for _ in track(range(rounds), what, console=out, transient=True, disable=not out.is_terminal):
+        for stages in zip(*(delivery.stages for delivery in next(orders)), strict=True):
+            for stage in stages:
+                await stage()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.guards", description="Measures what the guards cost.")
+    parser.add_argument("--rounds", type=int, default=150, help=f"batches of {BATCH} for each variant")
+    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
+    options = parser.parse_args()
+
+    found = {}
+    for engine in [options.engine] if options.engine else [*SERVERS]:
+        availability = SERVERS[engine].available()
+        if not availability:
+            sys.exit(availability.reason)
+        found[engine] = lines(asyncio.run(deliver(engine, options.rounds)))
+        out.print(table(engine, found[engine], options.rounds))
+        out.print(verdict(engine, found[engine]))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(found, default=dataclasses.asdict, indent=2) + "\n")
+    sys.exit(0 if all(keeps_its_bar(engine, figures) for engine, figures in found.items()) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Who may import whom: the table of ARCHITECTURE.md, kept true."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "tidings"
+
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "model": {"errors"},
+    "tables": {"model"},
+    "flow": set(),
+    "decisions": {"model", "errors"},
+    "telemetry": {"model"},
+    "settings": {"errors"},
+    "db": {"errors", "flow", "tables", "telemetry"},
+    "roles": {"model", "decisions", "telemetry", "errors", "db.operations"},
+    "wiring": {"db", "flow", "settings", "errors", "roles", "telemetry"},
+    "doctor": {"db", "flow", "decisions", "roles", "wiring", "errors"},
+    "flow_reference": {"flow"},
+    "reference": {"flow_reference", "settings"},
+    "cli": {"db", "decisions", "doctor", "errors", "flow", "flow_reference", "settings", "telemetry", "wiring"},
+    "__init__": set(),
+    "__main__": {"cli"},
+}
+IMPURE = {"asyncio", "datetime", "os", "random", "secrets", "socket", "time", "uuid", "logging", "pathlib"}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_allowed(imported: str, part: str) -> bool:
+    return any(f"{imported}.".startswith(f"{allowed}.") for allowed in (part, *ALLOWED[part]))
+
+
+def test_every_part_of_the_package_is_in_the_table() -> None:
+    assert {part_of(path) for path in modules()} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_what_its_part_may(path: Path) -> None:
+    ours = [name.removeprefix("tidings.") for name in imports(path) if name.startswith("tidings.")]
+    assert [name for name in ours if name != "__version__" and not is_allowed(name, part_of(path))] == []
+
+
+def test_roles_never_import_roles() -> None:
+    for path in (SOURCE / "roles").glob("*/*.py"):
+        others = [n for n in imports(path) if n.startswith("tidings.roles.") and n.split(".")[2] != path.parent.name]
+        assert others == []
+
+
+@pytest.mark.parametrize("part", ["model", "decisions"])
+def test_pure_code_reads_no_clock_and_no_world(part: str) -> None:
+    found = {name.split(".")[0] for path in (SOURCE / part).rglob("*.py") for name in imports(path)}
+    assert found & IMPURE == set()
+
+
+def test_nobody_asks_which_engine_it_is_outside_of_db() -> None:
+    engines = ("postgresql", "mariadb", "mysql")
+    for path in modules():
+        if part_of(path) in {"db", "tables", "settings"}:
+            continue
+        compared = [
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Compare)
+            and any(isinstance(side, ast.Constant) and side.value in engines for side in ast.walk(node))
+        ]
+        assert not compared, f"{path}:{compared[0].lineno} compares the engine's name"

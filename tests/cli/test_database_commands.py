@@ -1,0 +1,135 @@
+"""`tidings migrate`, `doctor` and `url` as processes, on one's own server of either engine."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.support.commands import run, single_login
+from tests.support.database import SERVERS, Database
+from tests.support.servers import MariaDBServer, PostgresServer
+
+from tidings.db.names import Names
+from tidings.flow import ROLE_NAMES
+
+URL_LINE = re.compile(r"^TIDINGS_DATABASE_URL_(\w+)=(\S+)$", re.MULTILINE)
+
+
+@pytest.fixture
+def unmade(server: PostgresServer | MariaDBServer, request: pytest.FixtureRequest) -> Database:
+    """Names for an installation that does not exist yet."""
+    name = f"cli{abs(hash(request.node.name)) % 10**8}"
+    return Database(server, Names(schema=name, prefix=name))
+
+
+def test_migrate_makes_everything_and_shows_the_new_logins_once(unmade: Database, tmp_path: Path) -> None:
+    first = run("migrate", cwd=tmp_path, **single_login(unmade))
+    urls = {f"TIDINGS_DATABASE_URL_{role}": url for role, url in URL_LINE.findall(first.stdout)}
+    assert len(urls) == len(ROLE_NAMES) + 1
+    assert "gates are closed" in first.stderr
+
+    names = {"TIDINGS_SCHEMA": unmade.names.schema, "TIDINGS_PREFIX": unmade.names.prefix}
+    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **urls, **names).stdout)
+    assert {subject for subject, finding in said.items() if finding["health"] != "right"} == {"durability"}
+    assert URL_LINE.findall(run("migrate", cwd=tmp_path, **single_login(unmade)).stdout) == []
+
+
+def test_check_says_what_is_missing_and_exits_1_until_it_is_there(unmade: Database, tmp_path: Path) -> None:
+    behind = run("migrate", "--check", cwd=tmp_path, exit=1, **single_login(unmade))
+    assert "missing: 0001 events" in behind.stdout
+    run("migrate", cwd=tmp_path, **single_login(unmade))
+    run("migrate", "--check", cwd=tmp_path, **single_login(unmade))
+
+
+def test_print_changes_nothing(unmade: Database, tmp_path: Path) -> None:
+    printed = run("migrate", "--print", cwd=tmp_path, **single_login(unmade))
+    assert "webhook_delivery_sagas" in printed.stdout
+    assert "GRANT" in printed.stdout
+    assert "GRANT" not in run("migrate", "--print", "--roles", "none", cwd=tmp_path, **single_login(unmade)).stdout
+    run("migrate", "--check", cwd=tmp_path, exit=1, **single_login(unmade))
+
+
+def test_roles_print_migrates_and_prints_the_accounts(unmade: Database, tmp_path: Path) -> None:
+    printed = run("migrate", "--roles", "print", cwd=tmp_path, **single_login(unmade))
+    assert "CHOOSE-A-PASSWORD" in printed.stdout
+    run("migrate", "--check", cwd=tmp_path, **single_login(unmade))
+
+
+def findings(ended_stdout: str) -> dict[str, dict[str, str]]:
+    return {finding["subject"]: finding for finding in json.loads(ended_stdout)}
+
+
+def test_doctor_finds_an_installation_with_own_logins_in_order(engine: Database, tmp_path: Path) -> None:
+    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **engine.environment()).stdout)
+    # The test servers give up durability for speed, which doctor must not overlook.
+    assert {subject for subject, finding in said.items() if finding["health"] != "right"} == {"durability"}
+
+
+def test_doctor_says_that_one_login_for_all_is_no_boundary(engine: Database, tmp_path: Path) -> None:
+    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **single_login(engine)).stdout)
+    assert said["boundary"]["health"] == "doubtful"
+    assert "no boundary" in said["boundary"]["says"]
+    assert said["rights"]["health"] == "right"
+
+
+DAMAGE = {
+    "a dropped index": ("DROP INDEX idx_dead_event{on}", "tables and indexes", "idx_dead_event is missing"),
+    "a widened grant": ("GRANT UPDATE ON {schema}.events TO {router}", "rights", "too much: UPDATE on events"),
+    "a missing grant": ("REVOKE SELECT ON {schema}.gates FROM {router}", "rights", "missing: SELECT on gates"),
+    "an unfinished migration": ("DELETE FROM schema_migrations WHERE step = 'gates'", "schema version", "1 steps"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_doctor_names_the_damage_and_exits_1(throwaway: Database, tmp_path: Path, damage: str) -> None:
+    text, subject, words = DAMAGE[damage]
+    on = " ON dead_letters" if throwaway.family == "mysql" else ""
+    router = throwaway.names.group("event_router")
+    await throwaway.sql(text.format(on=on, schema=throwaway.names.schema, router=router), role="admin")
+    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **throwaway.environment()).stdout)
+    assert said[subject]["health"] == "wrong"
+    assert words in said[subject]["says"]
+    assert said[subject]["remedy"]
+
+
+def test_doctor_says_when_nothing_was_ever_migrated(unmade: Database, tmp_path: Path) -> None:
+    said = run("doctor", cwd=tmp_path, exit=1, **single_login(unmade))
+    assert "✘" in said.stdout
+
+
+def test_doctor_is_content_with_a_durable_server(engine_kind: str, tmp_path: Path) -> None:
+    with SERVERS[engine_kind](durable=True) as server:
+        mine = Database(server)
+        run("migrate", cwd=tmp_path, **single_login(mine))
+        assert "✘" not in run("doctor", cwd=tmp_path, **single_login(mine)).stdout
+
+
+def test_an_unreachable_server_is_said_in_one_sentence(tmp_path: Path) -> None:
+    said = run(
+        "migrate",
+        "--connect-patience",
+        "1s",
+        cwd=tmp_path,
+        exit=1,
+        TIDINGS_DATABASE_URL="postgresql://nobody:hidden@127.0.0.1:1/none",
+    )
+    assert "can't be reached" in said.stderr
+    assert "127.0.0.1:1" in said.stderr
+    assert "hidden" not in said.stderr
+
+
+def test_url_gives_the_way_in_for_other_tools(engine: Database, tmp_path: Path) -> None:
+    said = run("url", "observer", cwd=tmp_path, **engine.environment())
+    assert said.stdout.strip() == engine.url("observer")
+    assert "is no role" in run("url", "emperor", cwd=tmp_path, exit=2, **engine.environment()).stderr
+
+
+def test_url_without_any_database_says_how_to_get_one(tmp_path: Path) -> None:
+    said = run("url", cwd=tmp_path, exit=1)
+    assert "tidings migrate" in said.stderr
+
+
+def test_all_bad_settings_are_reported_at_once_and_nothing_is_started(tmp_path: Path) -> None:
+    said = run("migrate", "--port", "high", cwd=tmp_path, exit=2, TIDINGS_LEASE_SECONDS="soon", TIDINGS_LESE="1")
+    assert all(word in said.stderr for word in ("--port", "TIDINGS_LEASE_SECONDS", "TIDINGS_LESE"))
+    assert list(tmp_path.iterdir()) == []

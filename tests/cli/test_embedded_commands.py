@@ -1,0 +1,52 @@
+"""The commands on the embedded database: from an empty folder, and back again."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.support.commands import run
+from tests.support.waiting import wait_until
+
+from tidings.db.embedded import peek
+from tidings.db.engine import open_engine
+from tidings.db.names import Names
+from tidings.errors import TidingsError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that the server's unprivileged user may enter."""
+    for part in (tmp_path, *tmp_path.parents):
+        if part.stat().st_uid == os.getuid() and part != Path("/tmp"):
+            part.chmod(part.stat().st_mode | 0o011)
+        if part.parent == Path("/tmp"):
+            break
+    return tmp_path
+
+
+def test_migrate_doctor_and_url_work_from_an_empty_folder(folder: Path) -> None:
+    run("migrate", cwd=folder)
+    said = run("doctor", "--json", cwd=folder)
+    assert {finding["health"] for finding in json.loads(said.stdout)} == {"right"}
+    url = run("url", "event_router", cwd=folder).stdout.strip()
+    assert url.startswith("postgresql://tidings_event_router:")
+
+    server = peek(folder / "tidings-data")
+    assert server is not None
+    wait_until(lambda: not server.running, what="the server to stop after its last holder")
+    with pytest.raises(TidingsError):
+        asyncio.run(open_engine(url, owner="test", names=Names()))
+
+
+def test_passwords_are_for_the_owner_of_the_folder_alone(folder: Path) -> None:
+    run("migrate", cwd=folder)
+    assert (folder / "tidings-data" / "passwords.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_demo_ends_by_itself_and_leaves_nothing_behind(folder: Path) -> None:
+    said = run("demo", cwd=folder, TMPDIR=str(folder))
+    assert "saga_orchestrator" in said.stdout
+    assert "tables and indexes" in said.stdout
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,19 @@
+-- cast: MySQL has a function for it
+SELECT CAST('42' AS int) AS answer;
+
+-- joined: here VALUES has no place for names
+WITH asked(id, words) AS ({rows asked(id bigint, words text)})
+SELECT k.id, asked.words FROM keepsakes k JOIN asked ON asked.id = k.id ORDER BY k.id;
+
+-- dawdle: takes its time
+SELECT SLEEP(:seconds);
+
+-- session_id: which of the server's sessions this is
+SELECT CONNECTION_ID() AS id;
+
+-- wait_briefly: whole seconds only
+SET SESSION innodb_lock_wait_timeout = 1;
+
+-- settings: what the session brings along
+SELECT @@session.time_zone AS zone, REPLACE(LOWER(@@session.tx_isolation), '-', ' ') AS isolation,
+       CURRENT_ROLE() AS acts_as;

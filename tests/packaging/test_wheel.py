@@ -1,0 +1,30 @@
+"""The built wheel, installed into an empty environment, is a working product: SQL, defaults and all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(*command: str | Path, cwd: Path, **environment: str) -> str:
+    bare = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    ended = subprocess.run(
+        command, cwd=cwd, env={**bare, **environment}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_wheel_alone_runs_the_demo(tmp_path: Path) -> None:
+    call(sys.executable, "-m", "build", "-q", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    call(sys.executable, "-m", "venv", tmp_path / "empty", cwd=tmp_path)
+    call(tmp_path / "empty/bin/pip", "install", "-q", "--disable-pip-version-check", wheel, cwd=tmp_path)
+    said = call(tmp_path / "empty/bin/tidings", "demo", cwd=tmp_path)
+    assert "tables and indexes" in said
