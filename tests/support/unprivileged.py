@@ -1,27 +1,16 @@
 """Database servers refuse to run as root: root starts them as nobody, anybody else as oneself."""
 
 import os
-import pwd
 import stat
 import tempfile
 from pathlib import Path
-from typing import TypedDict
+
+from tidings.db.embedded.account import Switch, account_for
 
 
-class Identity(TypedDict, total=False):
-    """What `subprocess` needs to start a process as somebody else."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
-
-
-def identity() -> Identity:
-    """As whom servers run."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+def identity() -> Switch:
+    """As whom servers run, as arguments of `subprocess`; empty where that is ourselves."""
+    return account_for().switch()
 
 
 def fresh_directory(prefix: str) -> Path:

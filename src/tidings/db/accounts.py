@@ -71,7 +71,8 @@ def _membership_of_the_migrator(names: Names) -> str:
 
 
 def _mysql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
-    schema, definer = f"`{names.schema}`", definer_text(names)
+    # In a grant on a whole database an underscore is any one character, unless it is escaped.
+    schema, definer = f"`{names.schema}`".replace("_", r"\_"), definer_text(names)
     towards = "FOR" if dialect == "mariadb" else "TO"
     yield Account(
         names.definer,

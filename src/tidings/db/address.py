@@ -47,10 +47,12 @@ def read_address(url: str) -> Address:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError:
+        port = 0
+    if port == 0:
         # Not in Python's words: they quote the text, and a password with a / or # in it would be among it.
         raise DatabaseUrlInvalid(
             "The database URL can't be read: its host or port is malformed.", f"{_REMEDY} {_ESCAPING}"
-        ) from None
+        )
     family = _FAMILIES.get(parts.scheme)
     if family is None:
         raise DatabaseUrlInvalid(f"The database URL starts with {parts.scheme or 'nothing'!r}.", _REMEDY)

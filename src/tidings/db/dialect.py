@@ -11,6 +11,7 @@ from dataclasses import dataclass
 _SHIFT = re.compile(r"([a-z_.]+)\s*([+-])\s*(:[a-z_]+)")
 _IN = re.compile(r"in\s+(:[a-z_]+)")
 _ROWS = re.compile(r"rows\s+([a-z_]+)\s*\(([^)]*)\)", re.DOTALL)
+_COLUMN = re.compile(r"\s*([a-z_]+)\s+([a-z][a-z0-9_ ]*?)\s*")
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,10 @@ class Dialect:
         if match := _IN.fullmatch(text):
             return self.is_in(match[1])
         if match := _ROWS.fullmatch(text):
-            return self.rows(_rows_word(match))
+            columns = [_COLUMN.fullmatch(column) for column in match[2].split(",")]
+            if all(columns):
+                return self.rows(RowsWord(match[1], tuple((column[1], column[2]) for column in columns if column)))
         raise KeyError(text)
-
-
-def _rows_word(match: re.Match[str]) -> RowsWord:
-    columns = [column.split(None, 1) for column in match[2].split(",")]
-    return RowsWord(match[1], tuple((name, kind.strip()) for name, kind in columns))
 
 
 def _unnest(rows: RowsWord) -> str:

@@ -16,6 +16,7 @@ from asyncmy.cursors import DictCursor
 from asyncmy.errors import MySQLError
 
 from tidings.db.address import Address
+from tidings.db.mysql_tls import tls_context
 from tidings.db.session import Arguments, Row, Server, act_as, refuse_naive
 from tidings.db.statements import Statement
 from tidings.errors import (
@@ -201,6 +202,7 @@ async def _dial(address: Address, application: str, schema: str) -> Any:
             connect_timeout=10,
             conv={**conversions, DATETIME: _utc},
             program_name=application,
+            ssl=tls_context(address.options),
         )
     except MySQLError as error:
         raise _login_failure(error, address, schema) from error

@@ -60,7 +60,9 @@ def read_named(text: str, where: str) -> dict[str, NamedText]:
     for name, purpose, body in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
         if name in found:
             raise StatementFileInvalid(f"{where} names {name} twice.")
-        found[name] = NamedText(name, purpose, body.strip().removesuffix(";"))
+        found[name] = NamedText(name, purpose, body.strip().removesuffix(";").rstrip())
+        if not found[name].text:
+            raise StatementFileInvalid(f"{where} has no text under {name}.")
     return found
 
 

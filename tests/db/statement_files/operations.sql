@@ -27,13 +27,13 @@ SELECT id FROM keepsakes WHERE NOT (id {in :ids}) ORDER BY id;
 UPDATE keepsakes SET words = words WHERE id = :id;
 
 -- moments: the server's time, and times shifted by seconds
-SELECT {now} AS now, {now + :seconds} AS later, {now - :seconds} AS before,
+SELECT {now} AS now, {now + :seconds} AS later, {now - :seconds} AS sooner,
        {moment + :seconds} AS after_it, {k.moment - :seconds} AS before_it
   FROM keepsakes k WHERE id = :id;
 
 -- odd_signs: nothing in a string or a comment is ours to read
 SELECT 'at 10:30 :id {now} 100% it''s {"a": [1]} %s $1' AS words, -- nor is :this or {that}, isn't it?
-       :id AS id /* :neither {this} % */;
+       :id + 1 AS more /* :neither {this} % */;
 
 -- cast: a double colon is a cast, not a parameter
 SELECT '42'::int AS answer;
@@ -62,3 +62,6 @@ INSERT INTO receipts (order_id, amount) {rows receipts(order_id bigint, amount b
 
 -- add_to_till: what was earned
 UPDATE till SET total = total + :amount;
+
+-- forget_all: makes room
+DELETE FROM keepsakes;

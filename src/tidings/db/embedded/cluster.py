@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tidings.db.embedded.account import Account, account_for
 from tidings.db.embedded.binaries import Binaries, elsewhere, find_binaries, reachable
-from tidings.db.embedded.durable import sync_directory
+from tidings.db.embedded.durable import sync_directory, write_durably
 from tidings.db.embedded.passwords import Passwords
 from tidings.db.embedded.record import Record
 from tidings.db.embedded.server_process import quiet_environment
@@ -40,6 +40,7 @@ def prepare(data_dir: Path, say: Callable[[str], None]) -> Record:
 
 
 def _make(data_dir: Path, say: Callable[[str], None]) -> Record:
+    write_durably(data_dir / ".gitignore", "*\n")  # the passwords must not end up in a repository
     account = account_for(data_dir)
     binaries = reachable(find_binaries(), account, say)
     cluster = _place(data_dir, account)
@@ -105,7 +106,8 @@ def _clear_leftovers(cluster: Path) -> None:
 
 
 def _own_what_root_restored(cluster: Path) -> None:
-    if cluster.stat().st_uid == 0:
+    in_a_place_of_root = cluster.parent.stat().st_uid == 0  # elsewhere it might be a trap: a link to /etc
+    if in_a_place_of_root and cluster.stat().st_uid == 0:
         account_for(cluster).own(*cluster.rglob("*"), cluster)
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 def write_durably(path: Path, text: str) -> None:
     """For one writer at a time, which the caller sees to."""
     unfinished = path.with_name(f"{path.name}.new")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = open_own(unfinished, os.O_WRONLY | os.O_TRUNC)
     with open(descriptor, "w", encoding="utf-8") as file:
-        give_to_owner_of(path.parent, descriptor)
         file.write(text)
         file.flush()
         os.fsync(descriptor)
@@ -25,8 +24,11 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def give_to_owner_of(directory: Path, descriptor: int) -> None:
-    """What root writes into another user's directory must not lock that user out."""
+def open_own(path: Path, flags: int) -> int:
+    """Makes it if need be, for the directory's owner. So root in another user's directory neither locks that user
+    out, nor can be led by a link to a file of somebody else."""
+    descriptor = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     if os.geteuid() == 0:
-        owner = directory.stat()
+        owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    return descriptor

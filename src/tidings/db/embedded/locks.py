@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tidings.db.embedded.durable import give_to_owner_of
+from tidings.db.embedded.durable import open_own
 from tidings.errors import EmbeddedServerFailed
 
 SHARED, EXCLUSIVE = fcntl.LOCK_SH, fcntl.LOCK_EX
@@ -34,7 +34,7 @@ class Lock:
 
 
 def try_take(path: Path, mode: int) -> Lock | None:
-    lock = Lock(_open(path))
+    lock = Lock(open_own(path, os.O_RDWR))
     try:
         fcntl.flock(lock.descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -56,9 +56,3 @@ def take(path: Path, mode: int, *, within: float) -> Lock:
             )
         time.sleep(PAUSE)
     return lock
-
-
-def _open(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    give_to_owner_of(path.parent, descriptor)
-    return descriptor

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from tidings.db.embedded.durable import give_to_owner_of
+from tidings.db.embedded.durable import open_own
 
 SWITCH = "switch.lock"
 HOLDERS = "holders.lock"
@@ -18,17 +18,13 @@ def make_data_dir(data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
         # root's PostgreSQL runs as another account, which must be able to pass, but not to look around.
         data_dir.chmod(0o711 if os.geteuid() == 0 else 0o700)
-    if not (data_dir / ".gitignore").exists():  # the passwords must not end up in a repository
-        (data_dir / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 def open_log(data_dir: Path) -> IO[bytes]:
     path = data_dir / LOG
     if path.exists() and path.stat().st_size > LOG_LIMIT:
         path.replace(data_dir / f"{LOG}.old")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    give_to_owner_of(data_dir, descriptor)
-    return open(descriptor, "ab")
+    return open(open_own(path, os.O_WRONLY | os.O_APPEND), "ab")
 
 
 def log_tail(data_dir: Path, lines: int = 15) -> str:

@@ -7,7 +7,7 @@ recorded when done, and a migration that was killed goes on where it was.
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tidings.db.accounts import accounts, bare_schema_text, definer_text, schema_texts
+from tidings.db.accounts import Account, accounts, bare_schema_text, definer_text, schema_texts
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.engine import Engine, Transaction
 from tidings.db.migrations.files import ledger_text, migrations, newest_version, step_text, words
@@ -31,7 +31,17 @@ class Migrator:
 
     async def migrate(self, passwords: Mapping[str, str] | None) -> list[str]:
         """Does all that is missing. With `passwords` (by login) the accounts are made too; returns the new logins."""
+        try:
+            return await self._migrate(passwords)
+        except StatementFailed as error:
+            raise SchemaError(
+                f"The migration can't be done: {error.what}",
+                "Migrate with an account that may make schemas, tables and triggers and grant rights on them.",
+            ) from error
+
+    async def _migrate(self, passwords: Mapping[str, str] | None) -> list[str]:
         async with self._turn():
+            await self._engine.step(self._refuse_foreign_roles)
             await self._begin_ledger()
             await self._refuse_if_locks_are_ignored()
             made = await self._engine.step(lambda work: self._make_accounts(work, passwords))
@@ -97,22 +107,32 @@ class Migrator:
             await MigrationOperations(other, self._engine.dialect).refuse_if_locks_are_ignored()
 
     async def _make_accounts(self, work: Transaction, passwords: Mapping[str, str] | None) -> list[str]:
-        operations = MigrationOperations(work, self._engine.dialect)
         if passwords is None:
             return []
-        await self._refuse_foreign_roles(operations)
-        made = []
-        for account in accounts(self._names, self._engine.dialect.name, passwords):
-            if account.make and not await operations.account_exists(account.name):
-                await work.command(account.make)
-                made.append(account.name)
-            for text in account.after:
+        wanted = accounts(self._names, self._engine.dialect.name, passwords)
+        try:
+            made = [await self._make_account(work, account) for account in wanted]
+            for text in schema_texts(self._names, self._engine.dialect.name):
                 await work.command(text)
-        for text in schema_texts(self._names, self._engine.dialect.name):
-            await work.command(text)
+        except StatementFailed as error:
+            raise SchemaError(
+                f"The server's roles can't be made: {error.what}",
+                "Migrate with an account that may make roles, or let a DBA run what"
+                " `tidings migrate --print --roles=print` shows.",
+            ) from error
         return [name for name in made if name in passwords]
 
-    async def _refuse_foreign_roles(self, operations: MigrationOperations) -> None:
+    async def _make_account(self, work: Transaction, account: Account) -> str:
+        """Its name, if it was not there before."""
+        operations = MigrationOperations(work, self._engine.dialect)
+        is_new = account.make and not await operations.account_exists(account.name)
+        for text in ((account.make,) if is_new else ()) + account.after:
+            await work.command(text)
+        return account.name if is_new else ""
+
+    async def _refuse_foreign_roles(self, work: Transaction) -> None:
+        """Also where no accounts are to be made: groups that exist are given rights in any case."""
+        operations = MigrationOperations(work, self._engine.dialect)
         for role in ROLE_NAMES:
             group = self._names.group(role)
             if places := await operations.granted_elsewhere(group, self._names.schema):

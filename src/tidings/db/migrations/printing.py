@@ -10,9 +10,9 @@ from tidings.flow import OWNER
 
 def printed_migration(names: Names, dialect: Dialect, *, with_roles: bool) -> str:
     """Everything that `migrate` would do on an empty server."""
-    texts = [*_account_texts(names, dialect), *_as_owner(names, dialect)] if with_roles else []
-    texts += [bare_schema_text(names, dialect.name), _enter_text(names, dialect), ledger_text(dialect)]
-    texts.append(_record_text(0, "begun"))
+    made_first = [*_account_texts(names, dialect), *_as_owner(names, dialect)]
+    texts = made_first if with_roles else [bare_schema_text(names, dialect.name)]
+    texts += [_enter_text(names, dialect), ledger_text(dialect), _record_text(0, "begun")]
     known = words(names, dialect, definer_text(names) if with_roles else "CURRENT_USER")
     for migration in migrations(dialect.family):
         for step in migration.steps:

@@ -379,18 +379,19 @@ IF EXISTS (SELECT 1 FROM webhook_delivery_sagas
 END IF;
 
 -- job_finished: a finished job changes only applied_at, and that once
-CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS job_finished BEFORE UPDATE ON webhook_delivery_jobs FOR EACH ROW
-IF OLD.status IN ('Completed', 'Failed') AND NOT (
-        OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL AND
-        OLD.id <=> NEW.id AND OLD.saga_id <=> NEW.saga_id AND OLD.subscription_id <=> NEW.subscription_id
-        AND OLD.status <=> NEW.status AND OLD.lease_until <=> NEW.lease_until AND OLD.attempt_at <=>
-        NEW.attempt_at AND OLD.attempt_no <=> NEW.attempt_no AND OLD.worker_id <=> NEW.worker_id AND
-        OLD.lease_token <=> NEW.lease_token AND OLD.lease_resets <=> NEW.lease_resets AND
-        OLD.response_status <=> NEW.response_status AND OLD.error_code <=> NEW.error_code AND
-        OLD.retry_after <=> NEW.retry_after AND OLD.response_excerpt <=> NEW.response_excerpt AND
-        OLD.duration_ms <=> NEW.duration_ms AND OLD.created_at <=> NEW.created_at AND
-        OLD.finished_at <=> NEW.finished_at) THEN
-    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a finished job changes only applied_at, and that once';
+CREATE DEFINER = {definer} TRIGGER IF NOT EXISTS job_finished AFTER UPDATE ON webhook_delivery_jobs FOR EACH ROW
+-- A finished job is not the active one of its saga. In one condition with this, the comparison would cost every update.
+IF OLD.active_saga_id IS NULL THEN
+    IF OLD.applied_at IS NOT NULL OR NEW.applied_at IS NULL
+       OR NOT (OLD.id, OLD.saga_id, OLD.subscription_id, OLD.status, OLD.lease_until, OLD.attempt_at, OLD.attempt_no,
+               OLD.worker_id, OLD.lease_token, OLD.lease_resets, OLD.response_status, OLD.error_code, OLD.retry_after,
+               OLD.response_excerpt, OLD.duration_ms, OLD.created_at, OLD.finished_at)
+              <=>
+              (NEW.id, NEW.saga_id, NEW.subscription_id, NEW.status, NEW.lease_until, NEW.attempt_at, NEW.attempt_no,
+               NEW.worker_id, NEW.lease_token, NEW.lease_resets, NEW.response_status, NEW.error_code, NEW.retry_after,
+               NEW.response_excerpt, NEW.duration_ms, NEW.created_at, NEW.finished_at) THEN
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a finished job changes only applied_at, and that once';
+    END IF;
 END IF;
 
 -- job_removed: jobs are never deleted, unless retention removes a finished story
@@ -458,15 +459,16 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS next_generation;
     CREATE TEMPORARY TABLE next_generation (
         old_saga_id BIGINT PRIMARY KEY, saga_id BIGINT, generation INT, outcome VARCHAR(30)) ENGINE = InnoDB;
-    -- Two callers take turns at the old saga, so that the second one finds the first one's new saga.
+    -- Two callers take turns at the old saga, so that the second one finds the first one's new saga. STRAIGHT_JOIN:
+    -- in another order all sagas would be read, with a wait for each that somebody else has locked.
     INSERT INTO next_generation (old_saga_id, generation)
     SELECT w.id, w.generation + 1
       FROM (SELECT DISTINCT a.id FROM JSON_TABLE(saga_ids, '$[*]' COLUMNS (id BIGINT PATH '$')) a) asked
-      JOIN webhook_delivery_sagas w ON w.id = asked.id
+      STRAIGHT_JOIN webhook_delivery_sagas w ON w.id = asked.id
      ORDER BY w.id FOR UPDATE;
     UPDATE next_generation n
-      JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
-      JOIN subscriptions s ON s.id = old.subscription_id
+      STRAIGHT_JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
+      STRAIGHT_JOIN subscriptions s ON s.id = old.subscription_id
       LEFT JOIN webhook_delivery_sagas next ON next.event_id = old.event_id
            AND next.subscription_id = old.subscription_id AND next.generation = n.generation
        SET n.saga_id = next.id,
@@ -477,11 +479,11 @@ BEGIN
                             ELSE 'started' END;
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, generation, correlation_id)
     SELECT old.event_id, old.subscription_id, n.generation, old.correlation_id
-      FROM next_generation n JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
+      FROM next_generation n STRAIGHT_JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
      WHERE n.outcome = 'started' ORDER BY old.id;
     UPDATE next_generation n
-      JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
-      JOIN webhook_delivery_sagas made ON made.event_id = old.event_id
+      STRAIGHT_JOIN webhook_delivery_sagas old ON old.id = n.old_saga_id
+      STRAIGHT_JOIN webhook_delivery_sagas made ON made.event_id = old.event_id
            AND made.subscription_id = old.subscription_id AND made.generation = n.generation
        SET n.saga_id = made.id
      WHERE n.outcome = 'started';

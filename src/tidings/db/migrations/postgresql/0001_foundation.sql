@@ -48,7 +48,9 @@ CREATE TABLE subscriptions (
     CONSTRAINT subscription_event_type_visible_ascii CHECK (event_type <> '' AND event_type !~ '[^!-~]'),
     CONSTRAINT subscription_verification_known CHECK (verification IN ('proof', 'echo', 'none')),
     CONSTRAINT subscription_limits_positive CHECK (
-        max_retry_limit >= 1 AND base_delay_seconds > 0 AND timeout_seconds > 0 AND max_in_flight >= 1)
+        -- Not NaN either, which is greater than every number.
+        max_retry_limit >= 1 AND base_delay_seconds > 0 AND base_delay_seconds < 'Infinity'
+        AND timeout_seconds > 0 AND timeout_seconds < 'Infinity' AND max_in_flight >= 1)
 );
 
 -- webhook_delivery_sagas: the delivery of one event to one subscription, and the backlog
@@ -396,7 +398,9 @@ END $$;
 
 -- refuse_jobs_of_terminal_sagas: looks at all new jobs of one statement at once
 CREATE FUNCTION refuse_jobs_of_terminal_sagas() RETURNS trigger LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp AS $$
+    SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp
+    -- A session keeps the plan it made while the table was small.
+    SET enable_seqscan = off AS $$
 BEGIN
     IF EXISTS (SELECT FROM webhook_delivery_sagas
                 WHERE id = ANY (ARRAY(SELECT saga_id FROM new_jobs))

@@ -1,0 +1,603 @@
+"""No statement of a role touches anything that the map does not give to it: read here, and asked of the real servers.
+
+The reader knows the SQL that our files are written in and nothing more; what it can't read it refuses.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.support.database import Database
+
+import tidings.roles
+from tidings.db.dialect import DIALECTS, MARIADB, POSTGRESQL, Dialect
+from tidings.db.mysql import literal_text
+from tidings.db.postgresql import numbered_text
+from tidings.db.statements import Statement, compile_statement, load_statements
+from tidings.errors import StatementFailed
+from tidings.flow import DELETE, EXECUTE, INSERT, ROLES, SELECT, UPDATE
+from tidings.tables import ROUTINES, TABLES
+
+# package = database user
+ROLE_OF = {
+    "ingest": "event_ingest_writer",
+    "subscriptions": "subscription_admin",
+    "verifier": "subscription_verifier",
+    "routes": "route_admin",
+    "keys": "key_admin",
+    "key_checker": "key_checker",
+    "router": "event_router",
+    "orchestrator": "saga_orchestrator",
+    "worker": "job_worker",
+    "cleaner": "lease_cleaner",
+    "dead_letters": "dead_letter_operator",
+    "tasks": "task_producer",
+    "task_worker": "task_worker",
+    "rescuer": "task_rescuer",
+    "archiver": "task_archiver",
+    "retention": "retention",
+    "observer": "observer",
+}
+COLUMNS = {table.name: frozenset(column.name for column in table.columns) for table in TABLES}
+OURS_TO_CALL = {*ROUTINES, "start_next_generation"}
+
+
+def packages() -> list[str]:
+    """The role packages that have statements."""
+    (folder,) = tidings.roles.__path__
+    return sorted(path.parent.name for path in Path(folder).glob("*/operations.sql"))
+
+
+# --- Reading ---------------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^']|'')*')|(?P<parameter>\{\d+\})"""
+    r"""|(?P<name>@*["`]?[a-z_][\w$]*["`]?(?:\.(?:["`]?[a-z_][\w$]*["`]?|\*))*)"""
+    r"""|(?P<number>\d+(?:\.\d+)?)|(?P<sign>::|[-+*/%<>=!|&~^?#@]+|[(),;.\[\]:]|\{\{|\}\})""",
+    re.IGNORECASE | re.DOTALL,
+)
+_OPENINGS = {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CALL", "SET", "VALUES"}
+_UNREADABLE = {
+    "TRUNCATE",
+    "MERGE",
+    "COPY",
+    "REPLACE",
+    "ALTER",
+    "CREATE",
+    "DROP",
+    "GRANT",
+    "REVOKE",
+    "LOCK",
+    "HANDLER",
+    "LOAD",
+}
+_FUNCTIONS_WITH_FROM = {"EXTRACT", "TRIM", "SUBSTRING", "OVERLAY"}
+_ENDS_A_FROM = {
+    "WHERE",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "SET",
+    "UNION",
+    "FOR",
+    "RETURNING",
+    "HAVING",
+    "WINDOW",
+    "SELECT",
+    "VALUES",
+    "INTERSECT",
+    "EXCEPT",
+}
+_NO_ALIAS = _ENDS_A_FROM | {
+    "ON",
+    "JOIN",
+    "LEFT",
+    "RIGHT",
+    "INNER",
+    "CROSS",
+    "FULL",
+    "NATURAL",
+    "USING",
+    "STRAIGHT_JOIN",
+    "OFFSET",
+    "FORCE",
+    "USE",
+    "IGNORE",
+}
+_CATALOGUES = ("pg_catalog.", "information_schema.", "mysql.", "performance_schema.", "pg_")
+
+
+class Unreadable(Exception):
+    """The reader does not understand the statement; it says nothing about it rather than something wrong."""
+
+
+@dataclass
+class Touched:
+    """What one statement does: (verb, table, column); `*` is every column, an empty column any one of them."""
+
+    rights: set[tuple[str, str, str]] = field(default_factory=set)
+    read_names: set[str] = field(default_factory=set)
+    star_over: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Scope:
+    """One query level: what stands between two parentheses."""
+
+    function: str = ""
+    in_from: bool = False
+    tables: dict[str, str] = field(default_factory=dict)
+    star: bool = False
+
+
+class Reader:
+    """Walks once over the tokens of a statement."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.at = 0
+        self.touched = Touched()
+        self.scopes = [Scope()]
+        self.aliases: dict[str, str] = {}
+        self.known_elsewhere = {
+            name
+            for name, after, paren in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
+            if after.upper() == "AS" and paren == "("
+        }
+
+    def read(self) -> Touched:
+        if not self.tokens or self.tokens[0].upper() not in _OPENINGS:
+            raise Unreadable(f"it begins with {self.tokens[:1]}")
+        while self.at < len(self.tokens):
+            self._step(self._next())
+        self._leave(self.scopes[0])
+        if len(self.scopes) != 1:
+            raise Unreadable("a parenthesis stays open")
+        return self.touched
+
+    def _step(self, token: str) -> None:
+        scope, word = self.scopes[-1], token.upper()
+        if word == "(":
+            self.scopes.append(Scope(function=self._before(2)))
+        elif word == ")":
+            self._leave(self.scopes.pop())
+        elif word in _UNREADABLE and self._peek() != "(":
+            raise Unreadable(f"{word} is not read here")
+        elif word == ";":
+            raise Unreadable("two statements in one")
+        elif word == "INSERT":
+            self._insert()
+        elif word == "DELETE":
+            self._delete()
+        elif word == "UPDATE" and self._before(2) in ("FOR", "KEY", "DO"):
+            self._after_update_as_a_clause(self._before(2))
+        elif word == "SHARE" and self._before(2) == "FOR":
+            self._lock()
+        elif word == "UPDATE":
+            self._update()
+        elif word == "CALL" or (token.lower().split(".")[-1] in OURS_TO_CALL and self._peek() == "("):
+            name = self._next() if word == "CALL" else token
+            self.touched.rights.add((EXECUTE, name.split(".")[-1], ""))
+        elif (word == "FROM" and not self._is_no_clause(scope)) or word in ("JOIN", "STRAIGHT_JOIN"):
+            scope.in_from = True
+            self._item()
+        elif word == "," and scope.in_from:
+            self._item()
+        elif word in _ENDS_A_FROM:
+            scope.in_from = False
+        elif token.endswith(".*") or (token == "*" and self._before(2) in ("SELECT", "DISTINCT", ",", "RETURNING")):
+            scope.star = True
+        else:
+            self.touched.read_names.add(token.split(".")[-1].strip('"`'))
+
+    def _is_no_clause(self, scope: Scope) -> bool:
+        return scope.function in _FUNCTIONS_WITH_FROM or self._before(2) == "DISTINCT"
+
+    def _item(self) -> None:
+        """One thing to read from: a table, a query in parentheses or a function."""
+        while self._peek().upper() in ("ONLY", "LATERAL", "ROWS"):
+            self._next()
+        if self._peek() == "(":
+            return
+        name = self._next()
+        if self._peek() == "(":
+            self._step(name)
+        elif self._is_ours(name):
+            self._name(name)
+            self.touched.rights.add((SELECT, _plain(name), ""))
+
+    def _is_ours(self, name: str) -> bool:
+        if _plain(name) in COLUMNS and (name.lower() not in self.known_elsewhere):
+            return True
+        if name in self.known_elsewhere or name.lower().startswith(_CATALOGUES) or name.startswith("{"):
+            return False
+        raise Unreadable(f"{name} is no table of ours, no catalogue and no name of this statement")
+
+    def _name(self, name: str) -> str:
+        """Notes under which names the statement speaks of the table just read."""
+        table, scope = _plain(name), self.scopes[-1]
+        if self._peek().upper() == "AS":
+            self._next()
+        alias = table
+        if re.fullmatch(r"[a-z_]\w*", self._peek(), re.IGNORECASE) and self._peek().upper() not in _NO_ALIAS:
+            alias = self._next()
+        for known in (alias, table):
+            self.aliases.setdefault(known, table)
+            scope.tables.setdefault(known, table)
+        return table
+
+    def _insert(self) -> None:
+        while self._peek().upper() in ("IGNORE", "INTO"):
+            self._next()
+        table = self._target()
+        self.inserted = table
+        if self._peek() == "(" and self.tokens[self.at + 1].upper() not in ("SELECT", "VALUES", "WITH"):
+            self.touched.rights |= {(INSERT, table, column) for column in self._listed()}
+        else:
+            self.touched.rights.add((INSERT, table, "*"))
+
+    def _delete(self) -> None:
+        if self._peek().upper() != "FROM":
+            raise Unreadable("DELETE of one table of several")
+        self._next()
+        self.touched.rights.add((DELETE, self._target(), ""))
+        self.scopes[-1].in_from = False
+        if self._peek().upper() == "USING":
+            self._next()
+            self.scopes[-1].in_from = True
+            self._item()
+
+    def _update(self) -> None:
+        """Up to SET, whatever is joined; then what is set, by the names the tables were given."""
+        table = self._target()
+        while self._peek().upper() != "SET":
+            if self.at >= len(self.tokens):
+                raise Unreadable("UPDATE without SET")
+            self._step(self._next())
+        self._next()
+        self._assignments(table)
+
+    def _after_update_as_a_clause(self, before: str) -> None:
+        if before == "FOR":
+            return self._lock()
+        if before == "DO" and self._next().upper() != "SET":
+            raise Unreadable("DO UPDATE without SET")
+        return self._assignments(self.inserted)
+
+    def _assignments(self, table: str) -> None:
+        while True:
+            if self._peek() == "(":
+                self.touched.rights |= {(UPDATE, table, column) for column in self._listed()}
+            else:
+                owner, _, column = self._next().rpartition(".")
+                if owner and owner not in self.aliases:
+                    raise Unreadable(f"{owner} is set and was never named")
+                self.touched.rights.add((UPDATE, self.aliases[owner] if owner else table, column))
+            if self._next() != "=":
+                raise Unreadable("what is set is followed by no =")
+            if not self._skip_expression():
+                return
+
+    def _skip_expression(self) -> bool:
+        """Walks over a value; True if another assignment follows."""
+        depth = len(self.scopes)
+        while self.at < len(self.tokens):
+            token = self._peek()
+            if len(self.scopes) == depth:
+                if token == ",":
+                    self._next()
+                    return True
+                if token == ")" or token.upper() in ("WHERE", "FROM", "RETURNING", "ORDER", "LIMIT"):
+                    return False
+            self._step(self._next())
+        return False
+
+    def _lock(self) -> None:
+        if self._peek().upper() == "OF":
+            self._next()
+            named = [self._next()]
+            while self._peek() == ",":
+                self._next()
+                named.append(self._next())
+            locked = {self.aliases[name] for name in named}
+        else:
+            locked = set(self.scopes[-1].tables.values())
+        self.touched.rights |= {(UPDATE, table, "") for table in locked}
+
+    def _target(self) -> str:
+        name = self._next()
+        if _plain(name) not in COLUMNS:
+            raise Unreadable(f"{name} is written and is no table of ours")
+        return self._name(name)
+
+    def _listed(self) -> Iterator[str]:
+        self._next()
+        while (token := self._next()) != ")":
+            if token != ",":
+                yield token.strip('"`')
+
+    def _leave(self, scope: Scope) -> None:
+        if scope.star:
+            self.touched.star_over |= set(scope.tables.values())
+
+    def _next(self) -> str:
+        if self.at >= len(self.tokens):
+            raise Unreadable("it ends too early")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def _peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def _before(self, distance: int) -> str:
+        """The word before the one just taken, in capitals."""
+        return self.tokens[self.at - distance].upper() if self.at >= distance else ""
+
+
+def _tokens(text: str) -> Iterator[str]:
+    end = 0
+    for match in _TOKEN.finditer(text):
+        if match.start() != end:
+            raise Unreadable(f"no token of ours: {text[end : match.start()]!r}")
+        end = match.end()
+        if not match["skip"]:
+            yield match[0]
+    if end != len(text):
+        raise Unreadable(f"no token of ours: {text[end:]!r}")
+
+
+def _plain(name: str) -> str:
+    return name.split(".")[-1].strip('"`').lower()
+
+
+# --- Comparing -------------------------------------------------------------------------------------------------------
+
+
+def granted(role: str, verb: str, table: str) -> frozenset[str]:
+    """The columns on which the role has the verb."""
+    (found,) = [one for one in ROLES if one.name == role]
+    return frozenset(
+        column
+        for permission in found.may
+        if (permission.verb, permission.table) == (verb, table)
+        for column in (permission.columns or COLUMNS.get(table, {""}))
+        if column not in permission.but
+    )
+
+
+def beyond_the_map(role: str, text: str) -> list[str]:
+    """What the statement does that the map does not say; Unreadable if that can't be told."""
+    touched = Reader(text).read()
+    wrong = []
+    for verb, table, column in sorted(touched.rights):
+        columns = granted(role, verb, table)
+        # A list of columns may name id where the database draws it: writing all of them never means that one.
+        wanted = COLUMNS[table] - {"id"} if column == "*" else {column}
+        if not columns or (column and not wanted <= columns):
+            wrong.append(f"{verb} {table}{'.' + column if column else ''}")
+    for table in sorted({table for verb, table, _ in touched.rights if verb != EXECUTE}):
+        readable = granted(role, SELECT, table)
+        hidden = COLUMNS[table] - readable if readable else frozenset()
+        wrong += [f"SELECT {table}.{name}" for name in sorted(hidden & touched.read_names)]
+        wrong += [f"SELECT {table}.*"] if hidden and table in touched.star_over else []
+    return wrong
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=[*DIALECTS])
+def test_no_statement_touches_what_the_map_does_not_give_to_its_role(dialect: Dialect) -> None:
+    """DESIGN §3, STYLE idea 4. Ring 2: the text."""
+    strangers = [package for package in packages() if package not in ROLE_OF]
+    assert strangers == [], "say in ROLE_OF whose statements these are"
+    wrong = []
+    for package in packages():
+        for statement in load_statements(f"tidings.roles.{package}", dialect).values():
+            try:
+                wrong += [f"{statement.name}: {what}" for what in beyond_the_map(ROLE_OF[package], statement.text)]
+            except Unreadable as error:
+                wrong.append(f"{statement.name} can't be read: {error}")
+    assert wrong == [], "\n" + "\n".join(wrong)
+
+
+async def test_the_server_lets_each_role_run_each_of_its_statements(engine: Database) -> None:
+    """Ring 3: the login. EXPLAIN looks at the rights and runs nothing."""
+    wrong = []
+    for package in packages():
+        wrong += await refused(engine, ROLE_OF[package], explained(package, DIALECTS[engine.kind]))
+    assert wrong == [], "\n" + "\n".join(wrong)
+
+
+async def refused(engine: Database, role: str, texts: dict[str, str]) -> list[str]:
+    login = await engine.open(role)
+    said = []
+    async with login.bare_session() as session:
+        for name, text in texts.items():
+            try:
+                await session.command(text)
+            except StatementFailed as error:
+                said.append(f"{name} as {role}: {error.what}")
+    return said
+
+
+def explained(package: str, dialect: Dialect) -> dict[str, str]:
+    """Every statement of the package as an EXPLAIN with arguments that mean nothing."""
+    statements = load_statements(f"tidings.roles.{package}", dialect)
+    widths = batch_widths(load_statements(f"tidings.roles.{package}", POSTGRESQL))
+    return {
+        statement.name: explain_text(statement, dialect, widths.get(name, {}))
+        for name, statement in statements.items()
+        # There is no EXPLAIN for these; ring 2 has read them.
+        if not re.match(r"/\*.*?\*/\s*(CALL|SET)\b", statement.text)
+    }
+
+
+def explain_text(statement: Statement, dialect: Dialect, widths: dict[str, int]) -> str:
+    if dialect.family == "postgresql":
+        return f"EXPLAIN (GENERIC_PLAN) {numbered_text(statement)}"
+    batches = {parameter.split(".")[0] for parameter in statement.parameters if "." in parameter}
+    arguments = {name: [(1,) * widths[name]] if name in batches else 1 for name in statement.arguments}
+    return f"EXPLAIN {literal_text(statement, arguments)}"
+
+
+def batch_widths(statements: dict[str, Statement]) -> dict[str, dict[str, int]]:
+    """How many columns each batch has: on PostgreSQL each is a parameter of its own."""
+    widths: dict[str, dict[str, int]] = {}
+    for name, statement in statements.items():
+        for parameter in statement.parameters:
+            if "." in parameter:
+                batch = parameter.split(".")[0]
+                widths.setdefault(name, {})[batch] = widths.get(name, {}).get(batch, 0) + 1
+    return widths
+
+
+# --- The reader itself, on statements that were planted --------------------------------------------------------------
+
+WITHIN = {
+    "event_ingest_writer": """INSERT INTO events (event_type, payload) {rows events(event_type text, payload json)}
+        ON CONFLICT (event_domain, external_id) WHERE external_id IS NOT NULL DO NOTHING RETURNING id""",
+    "saga_orchestrator": """WITH due AS (SELECT s.id FROM webhook_delivery_sagas s JOIN subscriptions b
+        ON b.id = s.subscription_id WHERE s.status = 'Pending' AND b.active FOR UPDATE OF s SKIP LOCKED)
+        UPDATE webhook_delivery_sagas w SET status = 'InProgress', updated_at = {now} FROM due WHERE w.id = due.id""",
+    "job_worker": """UPDATE webhook_delivery_jobs SET status = 'Leased', lease_until = {now + :seconds},
+        lease_token = lease_token + 1 WHERE id {in :ids} AND attempt_at IS DISTINCT FROM {now} RETURNING id, saga_id""",
+    "subscription_admin": "UPDATE subscriptions SET secrets = :secrets, updated_at = {now} WHERE id = :id",
+    "observer": """SELECT e.*, (SELECT count(*) FROM webhook_delivery_sagas x WHERE x.event_id = e.id) AS sagas,
+        extract(epoch FROM e.created_at) FROM events e, installation i ORDER BY e.id LIMIT :limit""",
+    "dead_letter_operator": "SELECT * FROM requeue_dead_letters(:ids)",
+    "route_admin": """INSERT INTO gates (name, is_open) VALUES (:name, true)
+        ON CONFLICT (name) DO UPDATE SET is_open = excluded.is_open, changed_at = {now}""",
+    "task_worker": "SELECT id FROM sys_pending_tasks WHERE status IN (0, 3) LIMIT :n FOR UPDATE SKIP LOCKED",
+    "task_archiver": """WITH gone AS (DELETE FROM sys_pending_tasks WHERE id {in :ids} RETURNING id, biz_type, biz_key)
+        INSERT INTO sys_pending_tasks_history (id, biz_type, biz_key) SELECT id, biz_type, biz_key FROM gone""",
+    "key_checker": "SELECT id, key_hash, scopes FROM api_keys WHERE public_id = :public_id",
+}
+BEYOND = [
+    (
+        "job_worker",
+        "UPDATE webhook_delivery_sagas SET status = 'Completed' WHERE id = :id",
+        "UPDATE webhook_delivery_sagas.status",
+    ),
+    (
+        "job_worker",
+        "UPDATE webhook_delivery_jobs SET status = 'Failed', applied_at = {now}",
+        "UPDATE webhook_delivery_jobs.applied_at",
+    ),
+    (
+        "job_worker",
+        "UPDATE webhook_delivery_jobs SET (status, applied_at) = ('Failed', {now})",
+        "UPDATE webhook_delivery_jobs.applied_at",
+    ),
+    ("job_worker", "INSERT INTO dead_letters (saga_id) VALUES (1)", "INSERT dead_letters.saga_id"),
+    (
+        "saga_orchestrator",
+        "INSERT INTO webhook_delivery_jobs (saga_id, lease_until) VALUES (:s, {now})",
+        "INSERT webhook_delivery_jobs.lease_until",
+    ),
+    (
+        "saga_orchestrator",
+        "INSERT INTO webhook_delivery_jobs SELECT * FROM webhook_delivery_jobs",
+        "INSERT webhook_delivery_jobs.*",
+    ),
+    (
+        "event_router",
+        "SELECT e.id FROM events e WHERE EXISTS (SELECT 1 FROM webhook_delivery_jobs j WHERE j.id = e.id)",
+        "SELECT webhook_delivery_jobs",
+    ),
+    ("event_router", "SELECT e.id FROM events e, dead_letters d", "SELECT dead_letters"),
+    (
+        "event_router",
+        "SELECT e.id FROM events e LEFT JOIN tidings.dead_letters d ON d.event_id = e.id",
+        "SELECT dead_letters",
+    ),
+    (
+        "event_router",
+        "WITH x AS (UPDATE webhook_delivery_sagas SET status = 'Pending' RETURNING id) SELECT id FROM x",
+        "UPDATE webhook_delivery_sagas.status",
+    ),
+    ("event_router", "SELECT id FROM events FOR UPDATE", "UPDATE events"),
+    ("event_router", "DELETE FROM route_attempts WHERE id = 1", "DELETE route_attempts"),
+    (
+        "event_router",
+        "INSERT INTO route_attempts (status) VALUES ('sent') ON CONFLICT (id) DO UPDATE SET status = 'sent'",
+        "UPDATE route_attempts.status",
+    ),
+    (
+        "event_router",
+        "INSERT INTO route_attempts (status) VALUES ('sent') ON DUPLICATE KEY UPDATE status = 'sent'",
+        "UPDATE route_attempts.status",
+    ),
+    ("event_router", "CALL requeue_dead_letters(:ids)", "EXECUTE requeue_dead_letters"),
+    ("event_router", "SELECT n.outcome FROM events, resend_sagas(:ids) n", "EXECUTE resend_sagas"),
+    ("dead_letter_operator", "SELECT * FROM start_next_generation(:ids, 'Completed')", "EXECUTE start_next_generation"),
+    ("observer", "SELECT id, secrets FROM subscriptions", "SELECT subscriptions.secrets"),
+    ("observer", "SELECT id FROM subscriptions s WHERE s.headers IS NOT NULL", "SELECT subscriptions.headers"),
+    ("observer", "SELECT * FROM subscriptions", "SELECT subscriptions.*"),
+    ("observer", "SELECT s.* FROM events e JOIN subscriptions s ON true", "SELECT subscriptions.*"),
+    (
+        "subscription_admin",
+        "UPDATE subscriptions SET description = secrets WHERE id = :id",
+        "SELECT subscriptions.secrets",
+    ),
+    (
+        "subscription_admin",
+        "UPDATE subscriptions SET paused = true RETURNING id, secrets",
+        "SELECT subscriptions.secrets",
+    ),
+    (
+        "task_worker",
+        "UPDATE sys_pending_tasks t JOIN subscriptions s ON s.id = t.id SET t.status = 1, s.active = 0",
+        "UPDATE subscriptions.active",
+    ),
+    ("task_worker", "UPDATE sys_pending_tasks SET status = 1 FROM subscriptions WHERE true", "SELECT subscriptions"),
+    ("task_archiver", "DELETE FROM sys_pending_tasks USING events WHERE true", "SELECT events"),
+]
+UNREADABLE = [
+    "TRUNCATE events",
+    "SELECT 1; DELETE FROM events",
+    "SELECT id FROM somebody_elses_table",
+    "MERGE INTO gates USING events ON true WHEN MATCHED THEN DELETE",
+    "REPLACE INTO gates (name) VALUES ('a')",
+    "WITH x AS (TRUNCATE events) SELECT 1",
+    "DELETE e FROM events e JOIN gates g ON true",
+    "UPDATE pg_temp.stray SET a = 1",
+    "SELECT (1",
+    "GRANT SELECT ON events TO observer",
+    "COPY events TO STDOUT",
+    "SELECT $1",
+    "",
+]
+
+
+@pytest.mark.parametrize("role", WITHIN)
+def test_a_statement_within_the_map_is_let_through(role: str) -> None:
+    assert beyond_the_map(role, compile_statement("planted", WITHIN[role], POSTGRESQL).text) == []
+
+
+@pytest.mark.parametrize(("role", "text", "caught"), BEYOND)
+def test_a_planted_statement_beyond_the_map_is_caught(role: str, text: str, caught: str) -> None:
+    for dialect in (POSTGRESQL, MARIADB):
+        assert caught in beyond_the_map(role, compile_statement("planted", text, dialect).text)
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_statement_that_is_not_understood_is_no_statement_within_rights(text: str) -> None:
+    with pytest.raises(Unreadable):
+        beyond_the_map("retention", compile_statement("planted", text, MARIADB).text)
+
+
+async def test_the_server_refuses_planted_statements_and_lets_the_others_through(engine: Database) -> None:
+    dialect = DIALECTS[engine.kind]
+
+    def explain(text: str) -> str:
+        statement = compile_statement("planted", text, dialect)
+        width = {"events": 2} if "rows events" in text else {}
+        return explain_text(statement, dialect, width)
+
+    for role, text, _ in BEYOND[:5]:
+        if "SET (" not in text:
+            (said,) = await refused(engine, role, {"planted": explain(text)})
+            assert "denied" in said
+    for role in ("job_worker", "subscription_admin", "key_checker", "task_worker"):
+        within = WITHIN[role].replace("IS DISTINCT FROM", "<>").replace(" RETURNING id, saga_id", "")
+        assert await refused(engine, role, {"planted": explain(within)}) == []
