@@ -1,28 +1,26 @@
-"""Wall and server CPU of single statements, and how far two series of them lie apart."""
+"""Wall and server CPU of single statements, and how far two installations lie apart in them.
+
+Whatever else a machine does only adds to a measurement. So a statement costs what its lower quartile says: of all
+figures that were tried on a busy machine it is the one that came out alike again.
+"""
 
 import random
-import statistics
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-import psutil
+from pathlib import Path
 
 _RESAMPLES = 400
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one statement: as its client waits for it, and as its server works on it."""
+    """Seconds of one statement: as its client waits for it, and as its server's thread works on it."""
 
     wall: float
     cpu: float
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.wall + other.wall, self.cpu + other.cpu)
 
 
 class Meter:
@@ -32,41 +30,52 @@ class Meter:
         self.costs: dict[str, list[Cost]] = defaultdict(list)
 
     @contextmanager
-    def measuring(self, name: str, process: int) -> Iterator[None]:
-        cpu, wall = cpu_seconds(process), time.perf_counter()
+    def measuring(self, name: str, thread: int) -> Iterator[None]:
+        cpu, wall = cpu_seconds(thread), time.perf_counter()
         yield
         wall = time.perf_counter() - wall
-        self.costs[name].append(Cost(wall, cpu_seconds(process) - cpu))
+        self.costs[name].append(Cost(wall, cpu_seconds(thread) - cpu))
 
 
-def cpu_seconds(process: int) -> float:
-    """All CPU time of a process. psutil counts in hundredths of a second; Linux's own clock in nanoseconds."""
-    if sys.platform == "linux":
-        return time.clock_gettime(~process << 3 | 2)  # what clock_getcpuclockid(3) gives
-    times = psutil.Process(process).cpu_times()
-    return times.user + times.system
+def cpu_seconds(thread: int) -> float:
+    """From Linux's own account in nanoseconds; what psutil reads is in hundredths of a second."""
+    return int(Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9
 
 
 @dataclass(frozen=True)
-class Overhead:
-    """By how much one series lies above another, as a fraction, with the half width of its 95 % interval."""
+class Comparison:
+    """Two costs in seconds, by how much the second is dearer, and half the width of that figure's 95 % interval."""
 
-    value: float
+    cheaper: float
+    dearer: float
     error: float
 
+    @property
+    def overhead(self) -> float:
+        return self.dearer / self.cheaper - 1
+
     def __str__(self) -> str:
-        return f"{self.value:+.1%} ± {self.error:.1%}"
+        return f"{self.overhead:+.1%} ± {self.error:.1%}"
 
 
-def overhead(dearer: Sequence[float], cheaper: Sequence[float]) -> Overhead:
-    """The ratio of the medians; its error by bootstrap over the rounds, in which the two were measured side by side."""
-    pairs = list(zip(dearer, cheaper, strict=True))
+Series = Mapping[str, Sequence[float]]
+
+
+def compare(cheaper: Series, dearer: Series) -> Comparison:
+    """The sums over the statements; the error by bootstrap over the rounds, which the two went through side by side."""
+    rounds = range(len(next(iter(cheaper.values()))))
     chance = random.Random(1)
-    drawn = sorted(_ratio(chance.choices(pairs, k=len(pairs))) for _ in range(_RESAMPLES))
+    drawn = sorted(
+        _typical(dearer, picked) / _typical(cheaper, picked)
+        for picked in (chance.choices(rounds, k=len(rounds)) for _ in range(_RESAMPLES))
+    )
     low, high = drawn[round(0.025 * _RESAMPLES)], drawn[round(0.975 * _RESAMPLES) - 1]
-    return Overhead(_ratio(pairs) - 1, (high - low) / 2)
+    return Comparison(_typical(cheaper, rounds), _typical(dearer, rounds), (high - low) / 2)
 
 
-def _ratio(pairs: Sequence[tuple[float, float]]) -> float:
-    dearer, cheaper = zip(*pairs, strict=True)
-    return statistics.median(dearer) / statistics.median(cheaper)
+def _typical(series: Series, rounds: Sequence[int]) -> float:
+    return sum(_lower_quartile([costs[number] for number in rounds]) for costs in series.values())
+
+
+def _lower_quartile(values: list[float]) -> float:
+    return sorted(values)[len(values) // 4]

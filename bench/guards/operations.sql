@@ -1,3 +1,6 @@
+-- thread: the server's thread that serves this session; on PostgreSQL a process of its own
+SELECT pg_backend_pid() AS id;
+
 -- insert_events: a batch of new events; yields their ids
 INSERT INTO events (event_type, payload, external_id, correlation_id)
 {rows events(event_type text, payload json, external_id text, correlation_id text)}
@@ -27,14 +30,14 @@ SELECT id FROM webhook_delivery_jobs
 
 -- lease_jobs: these jobs belong to this worker
 UPDATE webhook_delivery_jobs
-   SET status = 'Leased', lease_until = {now + :seconds}, worker_id = :worker, lease_token = lease_token + 1
+   SET status = 'Leased', lease_until = {now + :seconds}, worker_id = :worker, lease_token = :token
  WHERE id {in :ids};
 
 -- report_jobs: these jobs were delivered
 UPDATE webhook_delivery_jobs
    SET status = 'Completed', response_status = 200, duration_ms = :duration, response_excerpt = :excerpt,
        finished_at = {now}
- WHERE id {in :ids} AND lease_token = 1;
+ WHERE id {in :ids} AND lease_token = :token;
 
 -- lock_finished_jobs: the results to take in
 SELECT id, saga_id FROM webhook_delivery_jobs 

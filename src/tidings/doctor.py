@@ -9,7 +9,7 @@ from tidings.db.engine import Engine
 from tidings.db.migrations.files import newest_version
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
-from tidings.db.rights import Right, wanted_rights
+from tidings.db.rights import Right, grantees, wanted_rights
 from tidings.decisions.diagnosing import (
     Finding,
     Health,
@@ -67,24 +67,29 @@ async def _schema_version(engine: Engine, installation: Installation) -> Finding
 
 async def _rights(installation: Installation) -> Finding:
     """Each role is asked by its own way in: that is the connection its process will have."""
-    missing: list[str] = []
-    excess: list[str] = []
+    missing: set[str] = set()
+    excess: set[str] = set()
     for role in ROLE_NAMES:
         try:
             async with installation.engine(role) as engine:
                 has, wanted = await _rights_of(engine, installation.names, role)
         except TidingsError as error:
             return Finding("rights", Health.WRONG, f"{role} can't connect: {error.what}", error.remedy)
-        missing += sorted(map(str, wanted - has))
-        excess += sorted(map(str, has - wanted))
-    return judge_rights(missing, excess)
+        missing |= set(map(str, wanted - has))
+        excess |= set(map(str, has - wanted))
+    return judge_rights(sorted(missing), sorted(excess))
 
 
 async def _rights_of(engine: Engine, names: Names, role: str) -> tuple[frozenset[Right], frozenset[Right]]:
-    group = names.group(role)
-    has = await CatalogueOperations.step(engine, lambda catalogue: catalogue.granted_rights(names.schema, group))
-    wanted = wanted_rights(names, engine.dialect.family)
-    return has, frozenset(right for right in wanted if right.grantee == group)
+    family = engine.dialect.family
+    has: frozenset[Right] = frozenset()
+    for grantee in grantees(names, role, family):
+        has |= await _granted(engine, names.schema, grantee)
+    return has, frozenset(right for right in wanted_rights(names, family) if right.grantee == names.group(role))
+
+
+async def _granted(engine: Engine, schema: str, grantee: str) -> frozenset[Right]:
+    return await CatalogueOperations.step(engine, lambda catalogue: catalogue.granted_rights(schema, grantee))
 
 
 async def _schema(installation: Installation) -> Finding:

@@ -75,6 +75,7 @@ def test_doctor_says_that_one_login_for_all_is_no_boundary(engine: Database, tmp
 DAMAGE = {
     "a dropped index": ("DROP INDEX idx_dead_event{on}", "tables and indexes", "idx_dead_event is missing"),
     "a widened grant": ("GRANT UPDATE ON {schema}.events TO {router}", "rights", "too much: UPDATE on events"),
+    "a grant to a login": ("GRANT DELETE ON {schema}.gates TO {login}", "rights", "too much: DELETE on gates"),
     "a missing grant": ("REVOKE SELECT ON {schema}.gates FROM {router}", "rights", "missing: SELECT on gates"),
     "an unfinished migration": ("DELETE FROM schema_migrations WHERE step = 'gates'", "schema version", "1 steps"),
 }
@@ -84,8 +85,12 @@ DAMAGE = {
 async def test_doctor_names_the_damage_and_exits_1(throwaway: Database, tmp_path: Path, damage: str) -> None:
     text, subject, words = DAMAGE[damage]
     on = " ON dead_letters" if throwaway.family == "mysql" else ""
-    router = throwaway.names.group("event_router")
-    await throwaway.sql(text.format(on=on, schema=throwaway.names.schema, router=router), role="admin")
+    quote = '"' if throwaway.family == "postgresql" else "`"
+    router = f"{quote}{throwaway.names.group('event_router')}{quote}"
+    await throwaway.sql(
+        text.format(on=on, schema=throwaway.names.schema, router=router, login=throwaway.names.login("event_router")),
+        role="admin",
+    )
     said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **throwaway.environment()).stdout)
     assert said[subject]["health"] == "wrong"
     assert words in said[subject]["says"]

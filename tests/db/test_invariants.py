@@ -675,16 +675,21 @@ async def test_the_owner_can_not_pass_for_retention(owner: Acting, texts: list[s
 
 
 @pytest.mark.one_engine("postgresql")
-async def test_retention_can_not_call_all_numbers_different(engine: Database) -> None:
-    """PostgreSQL only: a server of version 14 lets everybody create operators, in the schema `public`."""
+async def test_retention_can_not_deceive_the_guard_of_events_about_what_is_left(engine: Database) -> None:
+    """PostgreSQL only: a server of version 14 lets everybody create operators, in the schema `public`.
+
+    This one calls the saga another event's when it is asked first, and the routing decision the event's own.
+    """
     await commit_story(engine, [*ROUTED, (SAGAS, {"status": "Pending"})])
     async with acting(engine, "admin") as session:
         for text in (
             "CREATE SCHEMA trick",
-            "CREATE FUNCTION trick.never(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT $1 IS NULL'",
-            "CREATE OPERATOR trick.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = trick.never)",
+            "CREATE FUNCTION trick.second(bigint, bigint) RETURNS boolean LANGUAGE sql AS"
+            " $$ SELECT set_config('trick.asked', current_setting('trick.asked') || 'x', true) = 'xx' $$",
+            "CREATE OPERATOR trick.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = trick.second)",
             "GRANT USAGE ON SCHEMA trick TO retention",
             "SET LOCAL SESSION AUTHORIZATION tidings_retention",
+            "SET LOCAL trick.asked = ''",
             "SET LOCAL search_path = trick, pg_catalog",
         ):
             await session.sql(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.database import Database
+from tests.support.waiting import eventually
 
 from tidings.db.engine import Transaction
 from tidings.db.session import Row
@@ -185,6 +186,28 @@ async def test_of_twenty_callers_at_once_one_starts_and_all_get_the_same_saga(en
     assert Counter(row["outcome"] for rows in answers for row in rows) == {"started": 1, "already_started": 19}
     (made,) = {row["saga_id"] for rows in answers for row in rows}
     assert await engine.value(f"SELECT id FROM {SAGAS} WHERE generation = 1") == made
+
+
+@pytest.mark.parametrize("routine", ROUTINES)
+async def test_sagas_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_list(
+    engine: Database, routine: str
+) -> None:
+    """So two callers never stand in each other's way: who waits for a saga holds none that comes after it."""
+    ids = await ended(engine, routine, await new_subscription(engine), 7, 8)
+    holder = await engine.open(OWNER)
+    async with holder.transaction() as held:
+        await rows(held, f"SELECT * FROM {SAGAS} WHERE event_id = 7 FOR UPDATE")
+        caller = asyncio.create_task(at_once(engine, routine, [ids[::-1]]))
+        await eventually(lambda: engine.value(WAITING[engine.family], role="admin"), what="the caller to wait")
+        assert len(await rows(held, f"SELECT * FROM {SAGAS} WHERE event_id = 8 FOR UPDATE NOWAIT")) == 1
+    (answers,) = await caller
+    assert outcomes(answers) == ["started", "started"]
+
+
+WAITING = {
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+}
 
 
 @pytest.mark.parametrize("routine", ROUTINES)

@@ -130,6 +130,13 @@ def test_each_word_is_put_into_the_words_of_the_engine(text: str, postgresql: st
     assert literal_text(compiled(text, MARIADB), arguments) == f"/* clerk.it */ {mariadb}"
 
 
+def test_mysql_wants_a_word_before_each_row_of_a_batch() -> None:
+    """Outside of an INSERT; MariaDB does not know that word."""
+    statement = compiled("WITH r(a, b) AS ({rows r(a bigint, b text)}) SELECT * FROM r", MYSQL)
+    assert "AS (VALUES ROW(1,'x'),ROW(2,'y'))" in literal_text(statement, {"r": [(1, "x"), (2, "y")]})
+    assert statement.arguments == {"r"}
+
+
 @pytest.mark.parametrize("word", ["{nov}", "{now + 5}", "{in ids}", "{rows r}", "{rows r()}", "{rows r(a)}", "{}"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_unknown_word_is_refused(word: str, dialect: str) -> None:

@@ -53,7 +53,7 @@ async def assert_settled_once(shelf: Shelf) -> None:
 async def test_a_connection_cut_at_any_statement_changes_nothing_in_the_end(
     shelf: Shelf, proxy: FaultProxy, statement: str, when: Any
 ) -> None:
-    """r01 §7, phase 8: "kill at any point". The fence is the status: an order that is settled is not open."""
+    """The fence is the status: an order that is settled is not open."""
     await place_orders(shelf)
     clerk = await shelf.clerk(proxy.url(shelf.admin_url))
     proxy.arm(Fault(statement, CUT, when))

@@ -92,7 +92,8 @@ MYSQL = Dialect(
     now=MARIADB.now,
     shift=_MYSQL_SHIFT,
     is_in=MARIADB.is_in,
-    rows=MARIADB.rows,
+    # MariaDB does not know the word ROW, and MySQL wants it wherever VALUES is not that of an INSERT.
+    rows=lambda rows: f"VALUES :{rows.parameter}.row",
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (POSTGRESQL, MARIADB, MYSQL)}

@@ -114,13 +114,14 @@ def literal_text(statement: Statement, arguments: Arguments) -> str:
 
     def value(parameter: str) -> str:
         name, _, batch = parameter.partition(".")
-        return rows_literal(arguments[name]) if batch else literal(arguments[name])
+        return rows_literal(arguments[name], batch) if batch else literal(arguments[name])
 
     return statement.text.format(*(value(parameter) for parameter in statement.parameters))
 
 
-def rows_literal(rows: Sequence[Sequence[Any]]) -> str:
-    return ",".join(f"({','.join(map(literal, row))})" for row in rows)
+def rows_literal(rows: Sequence[Sequence[Any]], batch: str) -> str:
+    word = "ROW" if batch == "row" else ""
+    return ",".join(f"{word}({','.join(map(literal, row))})" for row in rows)
 
 
 def literal(value: Any) -> str:

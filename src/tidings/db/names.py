@@ -13,8 +13,11 @@ class Names:
     prefix: str = DEFAULT_PREFIX
 
     def group(self, role: str) -> str:
-        """The role that holds the grants. Plain for the first installation, prefixed for any other."""
-        return role if self.prefix == DEFAULT_PREFIX else f"{self.prefix}_group_{role}"
+        """The role that holds the grants. Plain for the first installation, prefixed for any other.
+
+        No prefix and no login has a colon in it, so the two can never be mistaken for each other.
+        """
+        return role if self.prefix == DEFAULT_PREFIX else f"{self.prefix}:{role}"
 
     def login(self, role: str) -> str:
         return f"{self.prefix}_{role}"

@@ -21,6 +21,14 @@ class Right:
         return f"{self.verb} on {self.table}{'.' + self.column if self.column else ''} for {self.grantee}"
 
 
+PUBLIC = "public"
+
+
+def grantees(names: Names, role: str, family: str) -> list[str]:
+    """Everybody from whom this role could have rights: only the group should have any."""
+    return [names.group(role), names.login(role), *([PUBLIC] if family == "postgresql" else [])]
+
+
 def wanted_rights(names: Names, family: str) -> frozenset[Right]:
     """Every right of every role, as the map says."""
     return frozenset(
@@ -82,7 +90,7 @@ def _grouped(rights: Iterable[Right]) -> list[list[Right]]:
 
 def _text(word: str, direction: str, rights: list[Right], qualify: str, family: str) -> str:
     first = rights[0]
-    quote = '"' if family == "postgresql" else "`"
+    quote = "" if first.grantee == PUBLIC else {"postgresql": '"', "mysql": "`"}[family]
     columns = f" ({', '.join(right.column for right in rights)})" if first.column else ""
     what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[family] if first.verb == EXECUTE else ""
     return f"{word} {first.verb}{columns} ON {what}{qualify}.{first.table} {direction} {quote}{first.grantee}{quote}"

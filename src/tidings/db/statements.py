@@ -38,7 +38,7 @@ class Statement:
     """One statement in an engine's words.
 
     `text` has `{0}`, `{1}`, … for its parameters, in the order of `parameters`; `jobs.saga_id` is one column of a
-    batch and `jobs.*` all of its rows.
+    batch, `jobs.*` and `jobs.row` are all of its rows.
     """
 
     name: str

@@ -33,9 +33,7 @@ def findings_in_file(path: Path, file: str, known: Collection[Setting]) -> Itera
         yield from findings_in_document(document, file, known)
 
 
-def findings_in_document(
-    document: Mapping[str, Any], file: str, known: Collection[Setting]
-) -> Iterator[Finding]:
+def findings_in_document(document: Mapping[str, Any], file: str, known: Collection[Setting]) -> Iterator[Finding]:
     yield from _findings_in_table(document, "", file, {(each.section, each.key): each for each in known})
 
 

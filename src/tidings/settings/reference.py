@@ -39,4 +39,3 @@ def _commented_lines() -> Iterator[tuple[str, str]]:
         else:
             yield line, " ".join(comment)
             comment = []
-

@@ -31,9 +31,7 @@ def shown(raw: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def within(
-    raw: object, value: Number, *, at_least: Number, at_most: Number, say: Callable[[Number], str]
-) -> Number:
+def within(raw: object, value: Number, *, at_least: Number, at_most: Number, say: Callable[[Number], str]) -> Number:
     if value < at_least:
         raise BadValue(f"{shown(raw)} is too little; the least is {say(at_least)}")
     if value > at_most:

@@ -8,7 +8,9 @@ from tidings.db.operations import Operations
 from tidings.db.rights import Right
 from tidings.db.session import Row
 
-_GRANT = re.compile(r"GRANT (?P<verbs>.+) ON (?:PROCEDURE )?`(?P<schema>[^`]+)`\.`?(?P<subject>[^` ]+)`? TO ")
+_GRANT = re.compile(
+    r"GRANT (?P<verbs>.+) ON (?:PROCEDURE )?`(?P<schema>[^`]+)`\.`?(?P<subject>[^` ]+)`? TO `(?P<to>[^`]+)`"
+)
 _VERB = re.compile(r"([A-Z][A-Z ]*[A-Z])(?: \(([^)]*)\))?")
 
 
@@ -46,7 +48,7 @@ def _read_rights(row: Row, schema: str, grantee: str) -> Iterable[Right]:
 
 def _read_grant_line(text: str, schema: str, grantee: str) -> Iterable[Right]:
     line = _GRANT.match(text)
-    if line is None or line["schema"] != schema:
+    if line is None or (line["schema"], line["to"]) != (schema, grantee):
         return []
     return [
         Right(grantee, verb, line["subject"], column.strip("` "))

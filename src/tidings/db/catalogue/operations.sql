@@ -38,15 +38,15 @@ SELECT t.relname AS table_name, g.tgname AS trigger_name
   FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid
  WHERE t.relnamespace = to_regnamespace(quote_ident(:schema)) AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A');
 
--- granted_rights: what a role may do with our tables and routines
+-- granted_rights: what a role, or everybody (`public`), may do with our tables and routines
 SELECT a.privilege_type AS verb, c.relname AS subject, '' AS column_name
   FROM pg_catalog.pg_class c, aclexplode(c.relacl) a
- WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = to_regrole(quote_ident(:grantee))
+ WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = CASE :grantee WHEN 'public' THEN 0 ELSE to_regrole(quote_ident(:grantee))::oid END
 UNION ALL
 SELECT a.privilege_type, c.relname, t.attname
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
- WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = to_regrole(quote_ident(:grantee))
+ WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = CASE :grantee WHEN 'public' THEN 0 ELSE to_regrole(quote_ident(:grantee))::oid END
 UNION ALL
 SELECT a.privilege_type, p.proname, ''
   FROM pg_catalog.pg_proc p, aclexplode(p.proacl) a
- WHERE p.pronamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = to_regrole(quote_ident(:grantee));
+ WHERE p.pronamespace = to_regnamespace(quote_ident(:schema)) AND a.grantee = CASE :grantee WHEN 'public' THEN 0 ELSE to_regrole(quote_ident(:grantee))::oid END;

@@ -13,7 +13,7 @@ from tidings.db.engine import Engine, Transaction
 from tidings.db.migrations.files import ledger_text, migrations, newest_version, step_text, words
 from tidings.db.migrations.operations import MigrationOperations
 from tidings.db.names import Names
-from tidings.db.rights import Right, grant_texts, wanted_rights
+from tidings.db.rights import PUBLIC, Right, grant_texts, grantees, wanted_rights
 from tidings.errors import SchemaError, StatementFailed
 from tidings.flow import OWNER, ROLE_NAMES
 from tidings.telemetry.bus import tell
@@ -21,7 +21,7 @@ from tidings.telemetry.notices import MigrationStepApplied, RightsChanged
 
 
 class Migrator:
-    """`engine` must be one that may make what is asked for; it is opened without a schema."""
+    """`engine` must be one that may make what is asked for; it is opened without a schema, with room for 3 sessions."""
 
     def __init__(self, engine: Engine, names: Names) -> None:
         self._engine = engine
@@ -182,14 +182,14 @@ class Migrator:
         return "CURRENT_USER"
 
     async def _align_rights(self, work: Transaction) -> None:
-        """Grants what the map says and revokes what it does not, for every group that exists."""
+        """Grants what the map says and revokes what it does not, from everybody who could act for a role."""
         operations = MigrationOperations(work, self._engine.dialect)
         catalogue = CatalogueOperations(work, self._engine.dialect)
-        groups = [self._names.group(role) for role in ROLE_NAMES]
-        present = [group for group in groups if await operations.account_exists(group)]
+        named = {name for role in ROLE_NAMES for name in grantees(self._names, role, self._family)}
+        present = [name for name in sorted(named) if name == PUBLIC or await operations.account_exists(name)]
         has: set[Right] = set()
-        for group in present:
-            has |= await catalogue.granted_rights(self._names.schema, group)
+        for name in present:
+            has |= await catalogue.granted_rights(self._names.schema, name)
         wanted = {right for right in wanted_rights(self._names, self._family) if right.grantee in present}
         for text in grant_texts(wanted, has, self._names.schema, self._family):
             await work.command(text)
