@@ -598,7 +598,8 @@ async def test_retention_has_no_right_to_delete_from_the_audit_log(engine: Datab
 
 async def test_the_audit_log_is_kept_also_from_a_retention_that_was_given_the_right(throwaway: Database) -> None:
     await throwaway.sql(insertion("audit_log"))
-    group = throwaway.names.group("retention")
+    quote_mark = '"' if throwaway.family == "postgresql" else "`"
+    group = quote_mark + throwaway.names.group("retention") + quote_mark
     await throwaway.sql(f"GRANT SELECT, DELETE ON {throwaway.names.schema}.audit_log TO {group}", role="admin")
     with pytest.raises(StatementFailed, match=NEVER_REMOVED["audit_log"]):
         await throwaway.sql("DELETE FROM audit_log", role="retention")
