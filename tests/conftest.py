@@ -20,6 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine_kind" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("one_engine")
+        if marker and not (marker.kwargs.get("reason") or metafunc.function.__doc__):
+            raise pytest.UsageError(f"{metafunc.definition.nodeid} runs on one engine only and does not say why")
         kinds = [marker.args[0]] if marker else [*SERVERS]
         chosen = metafunc.config.getoption("--engine")
         metafunc.parametrize("engine_kind", [kind for kind in kinds if chosen in (None, kind)], scope="session")

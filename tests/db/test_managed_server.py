@@ -57,3 +57,14 @@ async def test_one_without_the_right_to_make_roles_is_told_so_and_leaves_no_tabl
     with pytest.raises((StatementFailed, SchemaError)) as refused:
         await managed.migrate()
     assert "--roles=print" in refused.value.remedy
+
+
+@pytest.mark.one_engine("postgresql", reason="MariaDB knows no owners of tables")
+async def test_tables_made_before_there_was_an_owner_are_handed_over_to_it(server: Server) -> None:
+    managed = await administered(server, may_make_roles=True)
+    await managed.migrate(make_accounts=False)
+    await managed.migrate()
+    owners = await managed.sql(
+        f"SELECT DISTINCT tableowner FROM pg_catalog.pg_tables WHERE schemaname = '{managed.names.schema}'"
+    )
+    assert [row["tableowner"] for row in owners] == [managed.names.group("schema_owner")]

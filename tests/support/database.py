@@ -68,10 +68,10 @@ class Database:
         (value,) = row.values()
         return value
 
-    async def migrate(self) -> list[str]:
+    async def migrate(self, *, make_accounts: bool = True) -> list[str]:
         engine = await open_engine(self.admin_url, owner="migrate", names=self.names, schema="", size=4)
         try:
-            return await Migrator(engine, self.names).migrate(self.passwords)
+            return await Migrator(engine, self.names).migrate(self.passwords if make_accounts else None)
         finally:
             await engine.close()
 

@@ -173,7 +173,8 @@ class Migrator:
         """PostgreSQL only: what is made belongs to the owner group, not to whoever happens to migrate."""
         group = self._names.group(OWNER)
         if self._family == "postgresql" and await operations.account_exists(group):
-            await work.command(f'ALTER TABLE schema_migrations OWNER TO "{group}"')
+            for text in await operations.texts_that_hand_over(self._names.schema, group):
+                await work.command(text)
             await work.command(f'SET LOCAL ROLE "{group}"')
 
     async def _definer(self, operations: MigrationOperations) -> str:

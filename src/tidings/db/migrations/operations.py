@@ -54,5 +54,9 @@ class MigrationOperations(Operations):
         row = await self._row("account_exists", name=name)
         return bool(row and row["found"])
 
+    async def texts_that_hand_over(self, schema: str, group: str) -> list[str]:
+        """PostgreSQL only: what gives the owner group the tables and functions that somebody else has made."""
+        return [row["text"] for row in await self._rows("texts_that_hand_over", schema=schema, owner=group)]
+
     async def granted_elsewhere(self, name: str, schema: str) -> list[str]:
         return [row["place"] for row in await self._rows("granted_elsewhere", name=name, schema=schema)]

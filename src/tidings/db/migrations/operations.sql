@@ -35,6 +35,16 @@ SET LOCAL lock_timeout = '1s';
 -- account_exists: whether this role is there
 SELECT count(*) AS found FROM pg_catalog.pg_roles WHERE rolname = :name;
 
+-- texts_that_hand_over: an ALTER for each table and function of ours that does not belong to the owner
+SELECT format('ALTER TABLE %s OWNER TO %I', c.oid::regclass, :owner::text) AS text
+  FROM pg_catalog.pg_class c
+ WHERE c.relnamespace = to_regnamespace(quote_ident(:schema)) AND c.relkind IN ('r', 'p')
+   AND c.relowner <> to_regrole(quote_ident(:owner))::oid
+UNION ALL
+SELECT format('ALTER FUNCTION %s OWNER TO %I', p.oid::regprocedure, :owner::text)
+  FROM pg_catalog.pg_proc p
+ WHERE p.pronamespace = to_regnamespace(quote_ident(:schema)) AND p.proowner <> to_regrole(quote_ident(:owner))::oid;
+
 -- granted_elsewhere: other installations on this server that use the same role
 SELECT 'database ' || d.datname AS place
   FROM pg_catalog.pg_shdepend s JOIN pg_catalog.pg_database d ON d.oid = s.dbid
