@@ -14,11 +14,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
-from tests.support.database import SERVERS
 
 from bench.guards.delivery import BATCH, Delivery
 from bench.guards.installing import VARIANTS, installed
 from bench.guards.reporting import Costs, keeps_its_bar, lines, table, verdict
+from tests.support.database import SERVERS
 
 WARM_UP = 10
 

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from tests.support.database import Database
-
 from bench.guards.measuring import Meter
+from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
 from tidings.db.statements import load_statements

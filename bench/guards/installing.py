@@ -6,7 +6,6 @@ rests on: `bare` keeps it, and `unmarked` goes without it too, so that its cost 
 
 from tests.support.database import Database
 from tests.support.servers import MariaDBServer, PostgresServer
-
 from tidings.db.names import Names
 from tidings.tables import TRUNCATE_GUARD, tables_of
 

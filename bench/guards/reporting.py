@@ -9,7 +9,8 @@ from rich.table import Table
 from bench.guards.delivery import BATCH, STATEMENTS, TRANSACTIONS
 from bench.guards.measuring import Comparison, Cost, compare
 
-BARS = {"postgresql": 0.05, "mariadb": 0.10}
+# MariaDB can't do it for the 10 % that were hoped for (docs/decisions/0004-guards.md): this only keeps it from growing.
+BARS = {"postgresql": 0.05, "mariadb": 0.45}
 DELIVERY = "all of these"
 WITH_READS = "with reads and commits"
 MARKER = "the writer marker"

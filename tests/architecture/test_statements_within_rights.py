@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.database import Database
 
 import tidings.roles
+from tests.support.database import Database
 from tidings.db.dialect import DIALECTS, MARIADB, POSTGRESQL, Dialect
 from tidings.db.mysql import literal_text
 from tidings.db.postgresql import numbered_text

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.support.commands import run, single_login
 from tests.support.database import SERVERS, Database
 from tests.support.servers import MariaDBServer, PostgresServer
-
 from tidings.db.names import Names
 from tidings.flow import ROLE_NAMES
 

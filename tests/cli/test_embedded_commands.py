@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.support.commands import run
 from tests.support.waiting import wait_until
-
 from tidings.db.embedded import peek
 from tidings.db.engine import open_engine
 from tidings.db.names import Names

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from tests.support.commands import run
-
 from tidings.flow import ROLE_NAMES
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
 from tests.db.statement_files.operations import ClerkOperations
 from tests.db.statement_files.shelf import Shelf, ask, do, opened_shelf
 from tests.support.database import SERVERS, Database
@@ -14,7 +15,6 @@ from tests.support.fault_proxy import CUT, Fault, FaultProxy
 from tests.support.ports import ReservedPort
 from tests.support.server_process import PASSWORD
 from tests.support.waiting import eventually
-
 from tidings.db import engine as engine_module
 from tidings.db import mysql, postgresql
 from tidings.db.engine import Engine, Transaction, open_engine

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import asyncmy
 import pytest
 from asyncmy.errors import MySQLError
+
 from tests.db.test_rights import difference
 from tests.db.test_rights_matrix import DENIALS, Cell, allowed_by_the_map, attempts, is_denied
 from tests.support.database import Database
-
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.session import Session
 from tidings.db.statements import Statement

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.support.database import Database
 
+from tests.support.database import Database
 from tidings.db.engine import Transaction, open_engine
 from tidings.db.session import Row
 from tidings.db.statements import Statement

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.support.database import Database
 from tests.support.fault_proxy import KILL, REWRITE, Fault, FaultProxy
 from tests.support.processes import Process
 from tests.support.server_process import ENVIRONMENT, PASSWORD
 from tests.support.servers import MariaDBServer, PostgresServer, _mariadb_program, _postgres_program
-
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.db.dialect import DIALECTS
@@ -405,3 +405,9 @@ async def test_the_printed_roles_complete_a_migration_without_them(site: Site) -
     async with site.migrator() as migrator:
         assert await migrator.migrate(site.passwords) == []
     assert await site.is_whole()
+
+
+async def test_a_schema_may_be_called_like_a_word_of_sql(server: PostgresServer | MariaDBServer) -> None:
+    database = Database(server, Names(schema="lateral", prefix="select"))
+    await database.migrate()
+    await database.sql("INSERT INTO events (event_type, payload) VALUES ('a', '{}')", role="event_ingest_writer")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from tests.support.database import Database
 from tests.support.waiting import eventually
-
 from tidings.db.engine import Transaction
 from tidings.db.session import Row
 from tidings.db.statements import Statement

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.database import Database
 
+from tests.support.database import Database
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.rights import Right, wanted_rights

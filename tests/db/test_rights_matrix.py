@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from tests.support.database import Database
 
+from tests.support.database import Database
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.session import Session
 from tidings.errors import StatementFailed, TransientFailure

@@ -3,8 +3,8 @@
 import datetime
 
 import pytest
-from tests.support.database import Database
 
+from tests.support.database import Database
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.errors import StatementFailed

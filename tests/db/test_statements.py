@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tests.db.statement_files.operations import ClerkOperations
 from tests.db.statement_files.shelf import Shelf, ask, do, opened_shelf
 from tests.support.fault_proxy import FaultProxy
 from tests.support.waiting import eventually
-
 from tidings.db.dialect import DIALECTS, MARIADB, MYSQL, POSTGRESQL, Dialect
 from tidings.db.engine import Engine
 from tidings.db.mysql import literal, literal_text

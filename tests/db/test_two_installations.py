@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+
 from tests.db.test_rights import difference
 from tests.db.test_rights_matrix import is_denied
 from tests.support.database import Database
-
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.engine import open_engine

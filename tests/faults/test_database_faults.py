@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from tests.db.statement_files.operations import ClerkOperations
 from tests.db.statement_files.shelf import Shelf, opened_shelf
 from tests.support.fault_proxy import CUT, Fault, FaultProxy
-
 from tidings.db import engine as engine_module
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice

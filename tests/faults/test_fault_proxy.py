@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+
 from tests.support.fault_proxy import CUT, FREEZE, KILL, REWRITE, Fault, FaultProxy
 from tests.support.processes import Process, processes
 from tests.support.servers import MariaDBServer, PostgresServer

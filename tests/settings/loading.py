@@ -12,9 +12,7 @@ ROLES = ("event_router", "saga_orchestrator", "job_worker")
 NOWHERE = Path("/nowhere")
 
 
-def loaded(
-    environ: Mapping[str, str] = {}, flags: Mapping[str, str] = {}, directory: Path = NOWHERE
-) -> Settings:
+def loaded(environ: Mapping[str, str] = {}, flags: Mapping[str, str] = {}, directory: Path = NOWHERE) -> Settings:
     return load_settings(environ=environ, flags=flags, roles=ROLES, directory=directory)
 
 
@@ -23,9 +21,7 @@ def loaded_from_file(directory: Path, toml: str, environ: Mapping[str, str] = {}
     return loaded(environ, directory=directory)
 
 
-def problems_of(
-    environ: Mapping[str, str] = {}, flags: Mapping[str, str] = {}, directory: Path = NOWHERE
-) -> list[str]:
+def problems_of(environ: Mapping[str, str] = {}, flags: Mapping[str, str] = {}, directory: Path = NOWHERE) -> list[str]:
     with pytest.raises(SettingsInvalid) as caught:
         loaded(environ, flags, directory)
     return caught.value.problems

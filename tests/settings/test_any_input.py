@@ -16,17 +16,8 @@ SCRAPS = st.sampled_from(["ms", "1e400", "inf", "::1", "KiB", "://", "10.0.0.0/8
 TEXTS = st.text() | st.lists(SCRAPS).map("".join) | st.text(st.characters(codec=None, categories=["Cs"]))
 TOML_SCRAPS = st.sampled_from(["[worker]", "[[log]]", "lease_seconds", "inf", "0xff", *"\n='\"[{"])
 TOML = st.lists(TOML_SCRAPS | st.text(max_size=5)).map("".join)
-LEAVES = (
-    st.text()
-    | st.integers()
-    | st.integers(max_value=-(2**20_000))
-    | st.floats()
-    | st.booleans()
-    | st.datetimes()
-)
-RAW_VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5
-)
+LEAVES = st.text() | st.integers() | st.integers(max_value=-(2**20_000)) | st.floats() | st.booleans() | st.datetimes()
+RAW_VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
 
 # A busy machine is no failure.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

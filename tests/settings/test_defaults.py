@@ -29,18 +29,14 @@ def test_each_name_is_unique_over_all_sections() -> None:
 def test_each_section_and_setting_has_a_comment() -> None:
     lines = defaults_text().splitlines()
     bare = [
-        line
-        for above, line in zip(["", *lines], lines, strict=False)
-        if line and line[0] != "#" and above[:1] != "#"
+        line for above, line in zip(["", *lines], lines, strict=False) if line and line[0] != "#" and above[:1] != "#"
     ]
     assert bare == []
 
 
 def test_the_defaults_file_is_itself_a_valid_settings_file(tmp_path: Path) -> None:
     (tmp_path / "tidings.toml").write_text(defaults_text(), encoding="utf-8")
-    assert loaded(directory=tmp_path) == loaded(
-        directory=tmp_path, environ={"TIDINGS_CONFIG": "tidings.toml"}
-    )
+    assert loaded(directory=tmp_path) == loaded(directory=tmp_path, environ={"TIDINGS_CONFIG": "tidings.toml"})
 
 
 def test_the_reference_page_is_up_to_date() -> None:

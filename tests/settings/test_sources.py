@@ -20,12 +20,8 @@ def test_without_any_source_the_defaults_are_in_force() -> None:
 
 
 def test_the_environment_overrides_the_file_and_a_flag_overrides_both(tmp_path: Path) -> None:
-    (tmp_path / "tidings.toml").write_text(
-        '[worker]\nlease_seconds = "30s"\nmax_lease_resets = 5\nclaim_hint = false'
-    )
-    settings = loaded(
-        {"TIDINGS_LEASE_SECONDS": "2m", "TIDINGS_PORT": "1000"}, {"port": "2000"}, directory=tmp_path
-    )
+    (tmp_path / "tidings.toml").write_text('[worker]\nlease_seconds = "30s"\nmax_lease_resets = 5\nclaim_hint = false')
+    settings = loaded({"TIDINGS_LEASE_SECONDS": "2m", "TIDINGS_PORT": "1000"}, {"port": "2000"}, directory=tmp_path)
     assert settings.worker.max_lease_resets == 5
     assert settings.worker.claim_hint is False
     assert settings.worker.lease_seconds == 120
@@ -73,9 +69,7 @@ def test_role_urls_stand_in_a_table_of_the_file_and_an_empty_one_counts_as_none(
 
 def test_an_unknown_role_is_a_problem_in_file_environment_and_flags(tmp_path: Path) -> None:
     (tmp_path / "tidings.toml").write_text('[database.urls]\nevent_routr = "mysql://a@db/x"')
-    problems = problems_of(
-        {"TIDINGS_DATABASE_URL_JOBWORKER": ""}, {"database_url_saga_orchestrater": ""}, tmp_path
-    )
+    problems = problems_of({"TIDINGS_DATABASE_URL_JOBWORKER": ""}, {"database_url_saga_orchestrater": ""}, tmp_path)
     assert problems == [
         "tidings.toml: [database.urls] event_routr: there is no such role; did you mean event_router?",
         "environment: TIDINGS_DATABASE_URL_JOBWORKER: there is no such setting; "
@@ -96,8 +90,7 @@ def test_all_problems_of_all_sources_are_told_at_once_each_with_its_place(tmp_pa
             "write 30s, 5m, 6h, 1d or a number of seconds",
             "tidings.toml: [worker] max_lease_reset: there is no such setting here; "
             "did you mean [worker] max_lease_resets?",
-            "environment: TIDINGS_LEASE_SECOND: there is no such setting; "
-            "did you mean TIDINGS_LEASE_SECONDS?",
+            "environment: TIDINGS_LEASE_SECOND: there is no such setting; did you mean TIDINGS_LEASE_SECONDS?",
             "environment: TIDINGS_LEASE_SECONDS: '-1' is too little; the least is 1s",
             "flag: --prot: there is no such setting; did you mean --port?",
             "flag: --port: 'x' is no whole number; write one like 20",

@@ -90,7 +90,9 @@ def _grouped(rights: Iterable[Right]) -> list[list[Right]]:
 
 def _text(word: str, direction: str, rights: list[Right], qualify: str, family: str) -> str:
     first = rights[0]
-    quote = "" if first.grantee == PUBLIC else {"postgresql": '"', "mysql": "`"}[family]
+    quote = {"postgresql": '"', "mysql": "`"}[family]
+    subject = f"{quote}{qualify}{quote}.{first.table}"
+    grantee = first.grantee if first.grantee == PUBLIC else f"{quote}{first.grantee}{quote}"
     columns = f" ({', '.join(right.column for right in rights)})" if first.column else ""
     what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[family] if first.verb == EXECUTE else ""
-    return f"{word} {first.verb}{columns} ON {what}{qualify}.{first.table} {direction} {quote}{first.grantee}{quote}"
+    return f"{word} {first.verb}{columns} ON {what}{subject} {direction} {grantee}"

@@ -6,7 +6,6 @@ from typing import Any
 from tests.db.statement_files.operations import ClerkOperations
 from tests.support.database import Database
 from tests.support.servers import MariaDBServer, PostgresServer
-
 from tidings.db.engine import Engine, open_engine
 from tidings.db.names import Names
 from tidings.db.session import Row

@@ -46,7 +46,7 @@ def newest_version(family: str) -> int:
 def words(names: Names, dialect: Dialect, definer: str) -> Mapping[str, str]:
     """What the words in braces stand for in this installation."""
     return {
-        "schema": names.schema,
+        "schema": f'"{names.schema}"' if dialect.family == "postgresql" else f"`{names.schema}`",
         "definer": definer,
         **(
             {"table_options": _table_options(dialect), "json": _JSON[dialect.name]} if dialect.family == "mysql" else {}

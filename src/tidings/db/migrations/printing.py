@@ -41,7 +41,7 @@ def _grants(names: Names, dialect: Dialect) -> list[str]:
 
 
 def _enter_text(names: Names, dialect: Dialect) -> str:
-    return f"SET search_path = {names.schema}" if dialect.family == "postgresql" else f"USE `{names.schema}`"
+    return f'SET search_path = "{names.schema}"' if dialect.family == "postgresql" else f"USE `{names.schema}`"
 
 
 def _record_text(version: int, step: str) -> str:
