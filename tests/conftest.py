@@ -52,10 +52,17 @@ def server(engine_kind: str, servers: Callable[[str], Server]) -> Server:
 
 
 @pytest.fixture(scope="session")
-def migrated(server: Server) -> Database:
-    database = Database(server)
-    asyncio.run(database.migrate())
-    return database
+def installations() -> dict[str, Database]:
+    """What `migrated` has made: pytest forgets a fixture's value when its parameter changes, the servers do not."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def migrated(server: Server, installations: dict[str, Database]) -> Database:
+    if server.engine not in installations:
+        installations[server.engine] = Database(server)
+        asyncio.run(installations[server.engine].migrate())
+    return installations[server.engine]
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.names import Names
 from tidings.flow import ROLE_NAMES
 
+pytestmark = pytest.mark.slow
+
 URL_LINE = re.compile(r"^TIDINGS_DATABASE_URL_(\w+)=(\S+)$", re.MULTILINE)
 
 

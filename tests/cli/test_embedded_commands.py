@@ -14,6 +14,8 @@ from tidings.db.engine import open_engine
 from tidings.db.names import Names
 from tidings.errors import TidingsError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

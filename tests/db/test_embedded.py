@@ -29,6 +29,8 @@ from tidings.db.embedded.passwords import Passwords
 from tidings.db.embedded.starting import is_ready
 from tidings.errors import EmbeddedServerFailed
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HOLDER = ROOT / "tests" / "support" / "embedded_holder.py"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives PostgreSQL to another account")

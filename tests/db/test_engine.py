@@ -208,6 +208,7 @@ async def swallowing(transaction: Transaction) -> None:
             await insert(transaction, 2)
 
 
+@pytest.mark.slow
 async def test_a_cancelled_transaction_leaves_nothing_behind_and_a_usable_engine(shelf: Shelf) -> None:
     clerk = await shelf.clerk(size=1)
 
@@ -328,6 +329,7 @@ async def test_two_steps_in_a_deadlock_both_succeed_and_each_counts_once(
     assert [tuple(row.values()) for row in rows] == [(1, 2), (2, 2), (10, 1), (11, 1)]
 
 
+@pytest.mark.slow
 async def test_a_lock_wait_timeout_undoes_the_whole_step_and_runs_it_again(shelf: Shelf, told: list[Notice]) -> None:
     """C7: MariaDB undoes only the statement that timed out; what came before it must not be committed."""
     clerk = await shelf.clerk()
@@ -508,6 +510,7 @@ async def test_a_session_that_is_ended_in_the_middle_runs_the_step_again(
     assert (attempts, len(told), await stored(shelf)) == (2, 1, [1, 12])
 
 
+@pytest.mark.slow
 async def test_an_engine_works_again_by_itself_after_its_server_was_restarted(
     engine_kind: str, told: list[Notice]
 ) -> None:
@@ -531,6 +534,7 @@ async def test_an_engine_works_again_by_itself_after_its_server_was_restarted(
 # --- the way in ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_an_unreachable_server_is_tried_for_as_long_as_patience_lasts(
     engine_kind: str, told: list[Notice]
 ) -> None:

@@ -20,6 +20,8 @@ from tidings.db.statements import Statement
 from tidings.errors import StatementFailed
 from tidings.flow import OWNER, ROLE_NAMES
 
+pytestmark = pytest.mark.slow
+
 REFUSED = {
     "postgresql": """
         SET ROLE {owner}

@@ -40,6 +40,7 @@ async def administered(server: Server, *, may_make_roles: bool) -> Database:
     return managed
 
 
+@pytest.mark.slow
 async def test_an_administrator_who_is_no_superuser_can_migrate_and_act_as_every_role(server: Server) -> None:
     managed = await administered(server, may_make_roles=True)
     await managed.migrate()

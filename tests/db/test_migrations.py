@@ -31,6 +31,8 @@ from tidings.tables import tables_of
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import MigrationStepApplied, Notice, RightsChanged
 
+pytestmark = pytest.mark.slow
+
 EVERY_TABLE = set(tables_of("postgresql"))
 ROOT = Path(__file__).parents[2]
 Server = PostgresServer | MariaDBServer

@@ -16,6 +16,8 @@ from tidings.db.statements import Statement
 from tidings.errors import StatementFailed, TransientFailure
 from tidings.flow import OWNER, ROLE_NAMES
 
+pytestmark = pytest.mark.slow
+
 OPERATOR = "dead_letter_operator"
 SAGAS, JOBS = "webhook_delivery_sagas", "webhook_delivery_jobs"
 ROUTINES = {"requeue_dead_letters": "DeadLettered", "resend_sagas": "Completed"}

@@ -89,6 +89,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 async def test_any_single_piece_that_is_removed_or_changed_is_named(throwaway: Database, damage: str) -> None:
     engine = throwaway

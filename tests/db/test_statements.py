@@ -344,7 +344,9 @@ async def test_any_value_comes_back_as_it_went_in(shelf: Shelf, values: dict[str
         return row
 
     row = await ClerkOperations.step(shelf._opened[0] if shelf._opened else await shelf.clerk(), there_and_back)
-    assert {name: row[name] for name in values} == values
+    # Python calls a moment that a clock shows twice equal to nothing in another zone.
+    sent = {**values, "moment": values["moment"].astimezone(datetime.UTC)}
+    assert {name: row[name] for name in values} == sent
 
 
 @pytest.mark.parametrize("where", ["alone", "in a batch"])

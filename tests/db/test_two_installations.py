@@ -17,6 +17,8 @@ from tidings.errors import LoginRefused, SchemaError
 from tidings.flow import ROLE_NAMES
 from tidings.tables import columns_of, tables_of
 
+pytestmark = pytest.mark.slow
+
 # To MariaDB's grants on a whole database an underscore is any one character: these two would be one.
 ONE, OTHER = Names("twin_a", "twin_a"), Names("twinxa", "twinxa")
 

@@ -15,6 +15,8 @@ from tests.support.servers import MariaDBServer, PostgresServer
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 INSERT = "/* clerk.insert */ INSERT INTO ledger (id) VALUES ({})"
 LONG_INSERT = "/* clerk.insert */ INSERT INTO ledger (id, note) VALUES ({}, '{}')"

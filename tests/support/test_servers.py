@@ -17,6 +17,8 @@ from tests.support.servers import MariaDBServer, PostgresServer
 from tests.support.sessions import connect
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 start = pytest.fixture(processes)
