@@ -17,6 +17,8 @@ from tidings.errors import StatementFailed, TransientFailure
 from tidings.flow import DELETE, EXECUTE, INSERT, ROLE_NAMES, ROLES, Permission
 from tidings.tables import columns_of, tables_of
 
+pytestmark = pytest.mark.slow
+
 DENIALS = {
     "postgresql": {"42501"},
     # database, table, column, server-wide privilege, routine
