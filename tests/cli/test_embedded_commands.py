@@ -42,6 +42,12 @@ def test_migrate_doctor_and_url_work_from_an_empty_folder(folder: Path) -> None:
         asyncio.run(open_engine(url, owner="test", names=Names()))
 
 
+@pytest.mark.parametrize("command", [["doctor"], ["migrate", "--check"], ["url"]])
+def test_looking_at_what_is_not_there_makes_nothing(folder: Path, command: list[str]) -> None:
+    assert "tidings migrate" in run(*command, cwd=folder, exit=1).stderr
+    assert list(folder.iterdir()) == []
+
+
 def test_passwords_are_for_the_owner_of_the_folder_alone(folder: Path) -> None:
     run("migrate", cwd=folder)
     assert (folder / "tidings-data" / "passwords.json").stat().st_mode & 0o777 == 0o600

@@ -41,9 +41,14 @@ def settings() -> Settings:
 
 
 @contextmanager
-def installation() -> Iterator[Installation]:
-    """The installation of the settings, its embedded server started if it has one."""
+def installation(*, must_exist: bool) -> Iterator[Installation]:
+    """The installation of the settings, its embedded server started if it has one.
+
+    With `must_exist` an embedded database that was never made is an error, and is not made now.
+    """
     chosen = settings()
     start_logging(chosen.log.log_format, chosen.log.log_level)
+    if must_exist:
+        Installation.look(chosen)
     with Installation.find(chosen, progress=say) as found:
         yield found

@@ -42,7 +42,7 @@ def migrate(
     ] = Roles.CREATE,
 ) -> None:
     """Bring the database to the state this version needs: tables, guards, roles, rights. Safe to repeat."""
-    with installation() as found:
+    with installation(must_exist=check) as found:
         if check:
             asyncio.run(check_migrations(found))
         elif print_:
@@ -94,7 +94,7 @@ def show_logins(found: Installation, passwords: dict[str, str]) -> None:
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
     """Say what is right and wrong with this installation, with the remedy; exit 1 when something is wrong."""
-    with installation() as found:
+    with installation(must_exist=True) as found:
         findings = asyncio.run(collect(found))
     show_findings(findings, json)
     if not is_well(findings):

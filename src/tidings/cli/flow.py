@@ -35,7 +35,7 @@ def role_json(name: str) -> dict[str, object]:
 def show_flow() -> None:
     table = Table(show_lines=True, expand=True)
     for heading, ratio in (("role", 2), ("reads", 3), ("writes", 4)):
-        table.add_column(heading, ratio=ratio)
+        table.add_column(heading, ratio=ratio, overflow="fold")
     for role in ROLES:
         process = f"\n[dim]run {role.process}[/]" if role.process else ""
         table.add_row(
