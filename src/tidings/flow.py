@@ -71,6 +71,7 @@ _KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations"
 _AUDITED = _insert("audit_log")
 _SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
 _BUMPS_CONFIG = _update("config_version", "version", "updated_at")
+_CURSOR_PLACE = ("position", "last_event_id", "last_event_correlation_id", "last_event_created_at", "updated_at")
 _TASK_OUTCOME = ("status", "version", "retry_count", "next_run_time", "result_msg", "updated_at")
 
 ROLES = (
@@ -146,15 +147,7 @@ ROLES = (
             "updated_at",
         )
         + _update("gates", "is_open", "reason", "changed_by", "changed_at")
-        + _update(
-            "route_worker_cursors",
-            "event_domain",
-            "position",
-            "last_event_id",
-            "last_event_correlation_id",
-            "last_event_created_at",
-            "updated_at",
-        )
+        + _update("route_worker_cursors", "event_domain", *_CURSOR_PLACE)
         + _delete("routes", "route_holes")
         + _BUMPS_CONFIG
         + _AUDITED,
@@ -184,10 +177,7 @@ ROLES = (
         + _insert("route_attempts", "route_dead_letters")
         + _update(
             "route_worker_cursors",
-            "position",
-            "last_event_id",
-            "last_event_correlation_id",
-            "last_event_created_at",
+            *_CURSOR_PLACE,
             "runs",
             "sent_count",
             "dry_run_count",
@@ -195,7 +185,6 @@ ROLES = (
             "skipped_count",
             "failed_count",
             "last_run_summary",
-            "updated_at",
         )
         + _update("route_holes", "hi")
         + _update("route_dead_letters", "resolved_at", "resolution")

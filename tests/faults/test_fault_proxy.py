@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.fault_proxy import CUT, FREEZE, KILL, REWRITE, Fault, FaultProxy
-from tests.support.processes import Process, processes
-from tests.support.servers import MariaDBServer, PostgresServer
+from tests.support.processes import Process
+from tests.support.servers import SERVERS, each_server
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 
@@ -23,15 +23,7 @@ LONG_INSERT = "/* clerk.insert */ INSERT INTO ledger (id, note) VALUES ({}, '{}'
 LOST = r"(?i)lost|closed|reset|gone away"
 CLAIM = "/* clerk.claim */ SELECT id FROM ledger WHERE id = 1 FOR UPDATE SKIP LOCKED"
 
-start = pytest.fixture(processes)
-
-
-@pytest.fixture(scope="module", params=[PostgresServer, MariaDBServer], ids=lambda kind: kind.engine)
-def server(request):
-    if not (available := request.param.available()):
-        pytest.skip(available.reason)
-    with request.param() as server:
-        yield server
+server = pytest.fixture(each_server, scope="module", params=SERVERS, ids=lambda kind: kind.engine)
 
 
 @pytest.fixture

@@ -8,15 +8,16 @@ import functools
 import shutil
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.support.ports import LOOPBACK
 from tests.support.server_process import ENVIRONMENT, PASSWORD, Availability, ServerProcess
 from tidings.db.embedded.account import account_for
 from tidings.db.embedded.binaries import find_binaries, reachable
 from tidings.errors import EmbeddedServerFailed
-
-__all__ = ["MariaDBServer", "PostgresServer"]
 
 
 class PostgresServer(ServerProcess):
@@ -126,6 +127,17 @@ class MariaDBServer(ServerProcess):
 def _postgres_programs() -> Path:
     """The product's own way to them: also where the account that runs the server can't enter our environment."""
     return reachable(find_binaries(), account_for(), say=lambda sentence: None).folder
+
+
+SERVERS = (PostgresServer, MariaDBServer)
+
+
+def each_server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    """Fixture function: a server of one's own, of each kind in turn, which tests may stop and kill."""
+    if not (available := request.param.available()):
+        pytest.skip(available.reason)
+    with request.param() as server:
+        yield server
 
 
 def _postgres_program(name: str) -> str:

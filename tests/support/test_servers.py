@@ -12,8 +12,8 @@ import pytest
 
 from tests.support import families, servers
 from tests.support.ports import LOOPBACK, ReservedPort
-from tests.support.processes import Process, processes
-from tests.support.servers import MariaDBServer, PostgresServer
+from tests.support.processes import Process
+from tests.support.servers import SERVERS, MariaDBServer, PostgresServer, each_server
 from tests.support.sessions import connect
 from tests.support.waiting import wait_until
 
@@ -21,15 +21,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
-start = pytest.fixture(processes)
-
-
-@pytest.fixture(scope="module", params=[PostgresServer, MariaDBServer], ids=lambda kind: kind.engine)
-def server(request):
-    if not (available := request.param.available()):
-        pytest.skip(available.reason)
-    with request.param() as server:
-        yield server
+server = pytest.fixture(each_server, scope="module", params=SERVERS, ids=lambda kind: kind.engine)
 
 
 async def ask(server, sql: str):
