@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
+from tests.support.processes import Process, tidings
 from tests.support.waiting import wait_until
 from tidings.db.embedded import peek
 from tidings.db.engine import open_engine
@@ -40,6 +42,19 @@ def test_migrate_doctor_and_url_work_from_an_empty_folder(folder: Path) -> None:
     wait_until(lambda: not server.running, what="the server to stop after its last holder")
     with pytest.raises(TidingsError):
         asyncio.run(open_engine(url, owner="test", names=Names()))
+
+
+async def test_url_can_hold_the_server_for_other_tools(folder: Path, start: Callable[[Process], Process]) -> None:
+    run("migrate", cwd=folder)
+    holding = tidings("url", "observer", "--hold")
+    holding.cwd = folder
+    start(holding)
+    url = holding.wait_for_line("^postgresql://.*$", timeout=30)[0]
+    engine = await open_engine(url, owner="test", names=Names())
+    await engine.close()
+    holding.wait_for_line("until Ctrl-C")
+    holding.terminate()
+    assert holding.wait() == 0
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["migrate", "--check"], ["url"]])
