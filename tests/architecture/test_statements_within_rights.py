@@ -13,7 +13,7 @@ import pytest
 import tidings.roles
 from tests.support.database import Database
 from tidings.db.dialect import DIALECTS, MARIADB, POSTGRESQL, Dialect
-from tidings.db.mysql import literal_text
+from tidings.db.mysql_literals import literal_text
 from tidings.db.postgresql import numbered_text
 from tidings.db.statements import Statement, compile_statement, load_statements
 from tidings.errors import StatementFailed

@@ -17,8 +17,9 @@ from tests.support.server_process import PASSWORD
 from tests.support.waiting import eventually
 from tidings.db import engine as engine_module
 from tidings.db import mysql, postgresql
-from tidings.db.engine import Engine, Transaction, open_engine
+from tidings.db.engine import Engine, open_engine
 from tidings.db.names import Names
+from tidings.db.transaction import Transaction
 from tidings.errors import (
     DatabaseUrlInvalid,
     LoginRefused,

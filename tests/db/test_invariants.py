@@ -12,9 +12,10 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.database import Database
-from tidings.db.engine import Transaction, open_engine
+from tidings.db.engine import open_engine
 from tidings.db.session import Row
 from tidings.db.statements import Statement
+from tidings.db.transaction import Transaction
 from tidings.errors import StatementFailed
 from tidings.flow import OWNER
 from tidings.model.job import JobStatus

@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.database import Database
 from tests.support.waiting import eventually
-from tidings.db.engine import Transaction
 from tidings.db.session import Row
 from tidings.db.statements import Statement
+from tidings.db.transaction import Transaction
 from tidings.errors import StatementFailed, TransientFailure
 from tidings.flow import OWNER, ROLE_NAMES
 

@@ -19,7 +19,7 @@ from tests.support.fault_proxy import FaultProxy
 from tests.support.waiting import eventually
 from tidings.db.dialect import DIALECTS, MARIADB, MYSQL, POSTGRESQL, Dialect
 from tidings.db.engine import Engine
-from tidings.db.mysql import literal, literal_text
+from tidings.db.mysql_literals import literal, literal_text
 from tidings.db.postgresql import numbered_text, positional
 from tidings.db.session import Row
 from tidings.db.statements import Statement, compile_statement, load_statements, read_named

@@ -68,9 +68,10 @@ POSTGRESQL = Dialect(
     rows=_unnest,
 )
 
-_MYSQL_SHIFT: Callable[[str, str, str], str] = lambda base, sign, seconds: (  # noqa: E731
-    f"({base} {sign} INTERVAL ROUND({seconds} * 1000000) MICROSECOND)"
-)
+
+def _shift_by_microseconds(base: str, sign: str, seconds: str) -> str:
+    return f"({base} {sign} INTERVAL ROUND({seconds} * 1000000) MICROSECOND)"
+
 
 MARIADB = Dialect(
     name="mariadb",
@@ -79,7 +80,7 @@ MARIADB = Dialect(
     # The session's own level is READ COMMITTED: here BEGIN can't say it.
     begin="BEGIN",
     now="UTC_TIMESTAMP(6)",
-    shift=_MYSQL_SHIFT,
+    shift=_shift_by_microseconds,
     is_in=lambda parameter: f"IN ({parameter})",
     rows=lambda rows: f"VALUES :{rows.parameter}.*",
 )
@@ -90,7 +91,7 @@ MYSQL = Dialect(
     files=("operations.sql", "operations.mysql.sql"),
     begin=MARIADB.begin,
     now=MARIADB.now,
-    shift=_MYSQL_SHIFT,
+    shift=_shift_by_microseconds,
     is_in=MARIADB.is_in,
     # MariaDB does not know the word ROW, and MySQL wants it wherever VALUES is not that of an INSERT.
     rows=lambda rows: f"VALUES :{rows.parameter}.row",

@@ -6,21 +6,20 @@ A step is a whole transaction; a transient error re-runs all of it, which is saf
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from tidings.db import mysql, postgresql
 from tidings.db.address import Address, read_address
 from tidings.db.dialect import DIALECTS, Dialect
 from tidings.db.names import Names
-from tidings.db.session import Row, Server, Session, batch_rows
-from tidings.db.statements import Statement
+from tidings.db.session import Server, Session
+from tidings.db.transaction import Transaction
 from tidings.errors import (
     DatabaseError,
     OutcomeUnknown,
     ServerUnreachable,
-    StatementFileInvalid,
     TransientFailure,
 )
 from tidings.telemetry.bus import tell
@@ -30,71 +29,6 @@ T = TypeVar("T")
 _CONNECTORS: dict[str, Callable[..., Awaitable[Session]]] = {"postgresql": postgresql.connect, "mysql": mysql.connect}
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.05
-
-
-class Transaction:
-    """An open transaction, in which named statements are run.
-
-    A statement that failed has spoilt it: nothing more is run or committed, unless a savepoint undoes the failure.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._savepoints = 0
-        self._failure: DatabaseError | None = None
-
-    async def rows(self, statement: Statement, /, **arguments: Any) -> Sequence[Row]:
-        _check(statement, arguments)
-        if batch_rows(statement, arguments) == 0:
-            return ()
-        with self._spoilt_by_failure():
-            return await self._session.fetch(statement, arguments)
-
-    async def row(self, statement: Statement, /, **arguments: Any) -> Row | None:
-        rows = await self.rows(statement, **arguments)
-        return rows[0] if rows else None
-
-    async def run(self, statement: Statement, /, **arguments: Any) -> int:
-        """How many rows matched."""
-        _check(statement, arguments)
-        if batch_rows(statement, arguments) == 0:
-            return 0
-        with self._spoilt_by_failure():
-            return await self._session.run(statement, arguments)
-
-    async def command(self, text: str) -> None:
-        """Runs text of ours that is made, not written: DDL and grants."""
-        with self._spoilt_by_failure():
-            await self._session.command(text)
-
-    @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
-        """What fails inside is undone; what was done before it stays. A transient error undoes everything."""
-        self._savepoints += 1
-        name = f"s{self._savepoints}"
-        await self.command(f"SAVEPOINT {name}")
-        try:
-            yield
-            await self.command(f"RELEASE SAVEPOINT {name}")
-        except BaseException:
-            # After a deadlock MySQL has no savepoint any more, and not even a transaction.
-            if not isinstance(self._failure, TransientFailure) and not self._session.is_lost:
-                await self._session.command(f"ROLLBACK TO SAVEPOINT {name}")
-                self._failure = None
-            raise
-
-    def refuse_if_spoilt(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    @contextmanager
-    def _spoilt_by_failure(self) -> Iterator[None]:
-        self.refuse_if_spoilt()
-        try:
-            yield
-        except DatabaseError as error:
-            self._failure = error
-            raise
 
 
 class Engine:
@@ -241,10 +175,3 @@ def _gave_up(address: Address, error: ServerUnreachable | TransientFailure, wait
     return ServerUnreachable(
         f"{error.what}{tried}", f"Is a server running at {address.host}:{address.port}, and does it let us in?"
     )
-
-
-def _check(statement: Statement, arguments: dict[str, Any]) -> None:
-    if statement.arguments != arguments.keys():
-        raise StatementFileInvalid(
-            f"{statement.name} takes {sorted(statement.arguments)} and was given {sorted(arguments)}."
-        )

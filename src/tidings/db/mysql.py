@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,13 +10,14 @@ from typing import Any
 import asyncmy
 from asyncmy.constants.CLIENT import FOUND_ROWS
 from asyncmy.constants.FIELD_TYPE import DATETIME
-from asyncmy.converters import conversions, convert_datetime, escape_string
+from asyncmy.converters import conversions, convert_datetime
 from asyncmy.cursors import DictCursor
 from asyncmy.errors import MySQLError
 
 from tidings.db.address import Address
+from tidings.db.mysql_literals import literal_text
 from tidings.db.mysql_tls import tls_context
-from tidings.db.session import Arguments, Row, Server, act_as, refuse_naive
+from tidings.db.session import Arguments, Row, Server, act_as
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
@@ -107,53 +107,6 @@ class MysqlSession:
             # The answer to the cancelled question is still on the wire.
             self.is_lost = True
             raise
-
-
-def literal_text(statement: Statement, arguments: Arguments) -> str:
-    """The statement with its arguments written into it: this protocol has no arrays."""
-
-    def value(parameter: str) -> str:
-        name, _, batch = parameter.partition(".")
-        return rows_literal(arguments[name], batch) if batch else literal(arguments[name])
-
-    return statement.text.format(*(value(parameter) for parameter in statement.parameters))
-
-
-def rows_literal(rows: Sequence[Sequence[Any]], batch: str) -> str:
-    word = "ROW" if batch == "row" else ""
-    return ",".join(f"{word}({','.join(map(literal, row))})" for row in rows)
-
-
-def literal(value: Any) -> str:
-    """One value as SQL text. The session's sql_mode, which we set, keeps the backslash an escape."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return format(value, "d")
-        case float():
-            return _float_literal(value)
-        case str():
-            return f"'{escape_string(value)}'"
-        case bytes():
-            return f"x'{value.hex()}'"
-        case datetime.datetime():
-            moment = refuse_naive(value).astimezone(datetime.UTC).replace(tzinfo=None)
-            return f"'{moment.isoformat(' ', 'microseconds')}'"
-        case list() | tuple() | set() | frozenset():
-            # In nothing is nobody, also under a NOT: IN (NULL) would be neither true nor false.
-            return ",".join(map(literal, value)) or "SELECT NULL FROM DUAL WHERE FALSE"
-    raise TypeError(f"{type(value).__name__} can't be put into SQL")
-
-
-def _float_literal(value: float) -> str:
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is no number that this database can keep")
-    text = repr(value)
-    # Without an exponent it would be a DECIMAL, and come back as one.
-    return text if "e" in text else f"{text}e0"
 
 
 def _code(error: MySQLError) -> int:

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from tidings.db.dialect import Dialect
-from tidings.db.engine import Engine, Transaction
+from tidings.db.engine import Engine
 from tidings.db.session import Row
 from tidings.db.statements import load_statements
+from tidings.db.transaction import Transaction
 
 T = TypeVar("T")
 

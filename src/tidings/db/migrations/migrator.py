@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 
 from tidings.db.accounts import Account, accounts, bare_schema_text, definer_text, schema_texts
 from tidings.db.catalogue.operations import CatalogueOperations
-from tidings.db.engine import Engine, Transaction
+from tidings.db.engine import Engine
 from tidings.db.migrations.files import ledger_text, migrations, newest_version, step_text, words
 from tidings.db.migrations.operations import MigrationOperations
 from tidings.db.names import Names
 from tidings.db.rights import PUBLIC, Right, grant_texts, grantees, wanted_rights
+from tidings.db.transaction import Transaction
 from tidings.errors import SchemaError, StatementFailed
 from tidings.flow import OWNER, ROLE_NAMES
 from tidings.telemetry.bus import tell
