@@ -13,8 +13,8 @@ import sys
 import sysconfig
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import asyncpg
 import psutil
 import pytest
 
+from tests.support.waiting import wait_until
 from tidings.db.embedded import EmbeddedServer, binaries, hold, peek, server_process
 from tidings.db.embedded.account import Account
 from tidings.db.embedded.locks import EXCLUSIVE, SHARED, take, try_take
@@ -73,14 +74,6 @@ class Holder:
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()
-
-
-def wait_until(fact: Callable[[], Any], deadline: float = 20.0) -> Any:
-    end = time.monotonic() + deadline
-    while not (value := fact()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-    return value
 
 
 def processes_of(data_dir: Path, word: str = "") -> list[psutil.Process]:
@@ -381,7 +374,7 @@ def test_two_first_holders_at_the_same_moment_share_one_server(fresh: Path, hold
 
 
 def test_a_newcomer_who_meets_the_server_stopping_waits_and_gets_a_new_one(made: Path) -> None:
-    hold(made).close()
+    held = hold(made)
     before = postmaster_of(made)
 
     def keeper_is_stopping_it() -> bool:
@@ -390,8 +383,16 @@ def test_a_newcomer_who_meets_the_server_stopping_waits_and_gets_a_new_one(made:
             switch.release()
         return switch is None
 
-    wait_until(keeper_is_stopping_it)
-    with hold(made) as server:
+    with ThreadPoolExecutor(1) as newcomers:
+        before.suspend()  # so that the stop lasts until the newcomer is there
+        try:
+            held.close()
+            wait_until(keeper_is_stopping_it, what="the keeper to stop the server")
+            newcomer = newcomers.submit(hold, made)
+        finally:
+            before.resume()
+        server = newcomer.result(60)
+    with server:
         assert ask(admin(server), "SELECT 1") == 1
         assert postmaster_of(made) != before
 

@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.database import Database
 from tidings.db.accounts import ALL_ROLES
-from tidings.db.catalogue.operations import CatalogueOperations
-from tidings.db.rights import Right, wanted_rights
+from tidings.db.rights import wanted_rights
 from tidings.flow import EXECUTE, ROLE_NAMES, ROLES, VERBS
 from tidings.tables import ROUTINES, TABLES, tables_of
 
@@ -46,13 +45,7 @@ def test_the_map_says_nothing_twice() -> None:
 
 async def difference(engine: Database) -> tuple[list[str], list[str]]:
     """What the groups have too much, and what they lack."""
-    catalogue = await engine.open("admin")
-    has: set[Right] = set()
-    for role in ROLE_NAMES:
-        group = engine.names.group(role)
-        has |= await CatalogueOperations.step(
-            catalogue, lambda operations, group=group: operations.granted_rights(engine.names.schema, group)
-        )
+    has = await engine.granted_rights()
     wanted = wanted_rights(engine.names, engine.family)
     return sorted(map(str, has - wanted)), sorted(map(str, wanted - has))
 

@@ -7,14 +7,12 @@ import pytest
 from tests.db.test_rights import difference
 from tests.db.test_rights_matrix import is_denied
 from tests.support.database import Database
+from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.accounts import ALL_ROLES
-from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.engine import open_engine
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
-from tidings.db.rights import Right
 from tidings.errors import LoginRefused, SchemaError
-from tidings.flow import ROLE_NAMES
 from tidings.tables import columns_of, tables_of
 
 pytestmark = pytest.mark.slow
@@ -31,13 +29,13 @@ def made() -> dict[object, Database]:
 
 
 @pytest.fixture
-async def install(server: object, made: dict[object, Database]) -> AsyncIterator[Install]:
+async def install(server: PostgresServer | MariaDBServer, made: dict[object, Database]) -> AsyncIterator[Install]:
     """Makes an installation on this server, once for all tests of this file."""
 
     async def installed(names: Names, database: str = "") -> Database:
         key = (server, names, database)
         if key not in made:
-            made[key] = Database(server, names, database=database)  # type: ignore[arg-type]
+            made[key] = Database(server, names, database=database)
             if database:
                 await create_database(made[key], database)
             await made[key].migrate()
@@ -126,27 +124,16 @@ async def test_no_login_of_one_can_call_a_routine_of_the_other(install: Install)
 
 async def test_migrating_one_changes_nothing_in_the_rights_of_the_other(install: Install, engine: Database) -> None:
     installations = [engine, await install(ONE), await install(OTHER)]
-    before = [await granted(one) for one in installations]
+    before = [await one.granted_rights() for one in installations]
     assert all(before)
     for migrated in installations:
         await migrated.migrate()
-        assert [await granted(one) for one in installations] == before
+        assert [await one.granted_rights() for one in installations] == before
     for one in installations:
         assert await difference(one) == ([], [])
         await one.sql("INSERT INTO events (event_type, payload) VALUES ('a', '{}')", role="event_ingest_writer")
         assert await one.value("SELECT COUNT(*) FROM events", role="observer") == 1
         await one.empty()
-
-
-async def granted(installation: Database) -> frozenset[Right]:
-    admin = await installation.open("admin")
-    has: set[Right] = set()
-    for role in ROLE_NAMES:
-        group = installation.names.group(role)
-        has |= await CatalogueOperations.step(
-            admin, lambda operations, group=group: operations.granted_rights(installation.names.schema, group)
-        )
-    return frozenset(has)
 
 
 async def test_the_same_prefix_in_another_schema_is_refused_with_the_place_and_the_remedy(engine: Database) -> None:

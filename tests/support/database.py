@@ -8,12 +8,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.accounts import ALL_ROLES
+from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.engine import Engine, open_engine
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
+from tidings.db.rights import Right
 from tidings.db.session import Row
 from tidings.db.statements import Statement
-from tidings.flow import OWNER
+from tidings.flow import OWNER, ROLE_NAMES
 from tidings.tables import tables_of
 
 SERVERS: dict[str, type[PostgresServer] | type[MariaDBServer]] = {
@@ -74,6 +76,17 @@ class Database:
             return await Migrator(engine, self.names).migrate(self.passwords if make_accounts else None)
         finally:
             await engine.close()
+
+    async def granted_rights(self) -> frozenset[Right]:
+        """What the groups of this installation may do, as the server says."""
+        catalogue = await self.open("admin")
+        has: frozenset[Right] = frozenset()
+        for role in ROLE_NAMES:
+            group = self.names.group(role)
+            has |= await CatalogueOperations.step(
+                catalogue, lambda operations, group=group: operations.granted_rights(self.names.schema, group)
+            )
+        return has
 
     async def empty(self) -> None:
         """Takes all rows away, past the guards, which only a superuser can."""

@@ -18,6 +18,8 @@ from tidings.db.embedded import EmbeddedServer, hold
 from tidings.decisions.diagnosing import is_well
 from tidings.wiring import Installation
 
+STOP_DEADLINE = 30.0
+
 
 def add_to(app: typer.Typer) -> None:
     app.command()(demo)
@@ -45,7 +47,8 @@ def throwaway_server() -> Iterator[EmbeddedServer]:
     try:
         with hold(directory, progress=say) as server:
             yield server
-        while server.running:
+        deadline = time.monotonic() + STOP_DEADLINE
+        while server.running and time.monotonic() < deadline:
             time.sleep(0.05)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tidings.db.migrations.files import migrations
 from tidings.errors import TidingsError
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import MigrationStepApplied, Notice
@@ -49,7 +48,3 @@ def migration_progress(total: int) -> Iterator[None]:
 
         with listening(step):
             yield
-
-
-def steps_in_all(family: str) -> int:
-    return sum(len(migration.steps) for migration in migrations(family))
