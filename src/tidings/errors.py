@@ -11,6 +11,14 @@ TidingsError
 │   │   └── OutcomeUnknown   the connection was lost in COMMIT
 │   └── StatementFailed      the server refused a statement; `code` is the server's own
 ├── SchemaError              missing, behind, or newer than this program
+├── InputRefused             what was given can't be taken; `field` says which part. Nothing was stored
+│   ├── EventRefused
+│   ├── SubscriptionRefused
+│   └── RouteRefused
+├── NotFound                 there is no such thing
+├── GateClosed               a person closed the gate, or nobody opened it
+├── RouterHeld               the router can't prove that it would miss nothing, and waits for a person
+├── SecretsUnusable          no key, or not the key with which a secret was sealed
 ├── StatementFileInvalid     a .sql file of ours is wrong
 └── EmbeddedServerFailed
 """
@@ -70,6 +78,42 @@ class StatementFailed(DatabaseError):
 
 
 class SchemaError(TidingsError):
+    pass
+
+
+class InputRefused(TidingsError):
+    """`field` is the part of the input that was wrong. Nothing was stored."""
+
+    def __init__(self, what: str, remedy: str = "", *, field: str = "") -> None:
+        super().__init__(what, remedy)
+        self.field = field
+
+
+class EventRefused(InputRefused):
+    pass
+
+
+class SubscriptionRefused(InputRefused):
+    pass
+
+
+class RouteRefused(InputRefused):
+    pass
+
+
+class NotFound(TidingsError):
+    pass
+
+
+class GateClosed(TidingsError):
+    pass
+
+
+class RouterHeld(TidingsError):
+    pass
+
+
+class SecretsUnusable(TidingsError):
     pass
 
 

@@ -70,7 +70,6 @@ def _call(*routines: str) -> tuple[Permission, ...]:
 _KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations")
 _AUDITED = _insert("audit_log")
 _SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
-_BUMPS_CONFIG = _update("config_version", "version", "updated_at")
 _CURSOR_PLACE = ("position", "last_event_id", "last_event_correlation_id", "last_event_created_at", "updated_at")
 _TASK_OUTCOME = ("status", "version", "retry_count", "next_run_time", "result_msg", "updated_at")
 
@@ -107,7 +106,7 @@ ROLES = (
             "config_version",
             "updated_at",
         )
-        + _BUMPS_CONFIG
+        + _call("add_subscription_secret")
         + _AUDITED,
     ),
     Role(
@@ -126,7 +125,6 @@ ROLES = (
             "updated_at",
         )
         + _update("sys_pending_tasks", *_TASK_OUTCOME, "worker_id")
-        + _BUMPS_CONFIG
         + _AUDITED,
     ),
     Role(
@@ -149,7 +147,7 @@ ROLES = (
         + _update("gates", "is_open", "reason", "changed_by", "changed_at")
         + _update("route_worker_cursors", "event_domain", *_CURSOR_PLACE)
         + _delete("routes", "route_holes")
-        + _BUMPS_CONFIG
+        + _call("last_event_number")
         + _AUDITED,
     ),
     Role(
@@ -189,6 +187,7 @@ ROLES = (
         + _update("route_holes", "hi")
         + _update("route_dead_letters", "resolved_at", "resolution")
         + _delete("route_holes", "event_writers")
+        + _call("last_event_number")
         + _AUDITED,
         process="router",
     ),

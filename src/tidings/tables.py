@@ -162,6 +162,7 @@ SUBSCRIPTIONS = Table(
         "subscription_verification_known",
         "subscription_limits_positive",
     ),
+    guards=_guards("subscription_config_changed", "subscription_added subscription_changed subscription_removed"),
 )
 
 SAGAS = Table(
@@ -265,6 +266,7 @@ ROUTES = Table(
     ),
     indexes=(_unique("uniq_route", "target", "task_biz_type", "event_domain", "event_type", "event_stream"),),
     checks=("route_target_known", "route_task_named"),
+    guards=_guards("route_config_changed", "route_added route_changed route_removed"),
 )
 
 GATES = Table(
@@ -320,6 +322,7 @@ ROUTE_ATTEMPTS = Table(
         Column("attempt_no", "int", "1"),
         _text("idempotency_key", 200),
         _instant("created_at"),
+        _text("detail", 500, "''"),
     ),
     indexes=(
         _unique("uniq_route_attempt", "idempotency_key", "attempt_no"),
@@ -497,7 +500,7 @@ TABLES = (
     TRUNCATE_GUARD,
 )
 
-ROUTINES = ("requeue_dead_letters", "resend_sagas")
+ROUTINES = ("requeue_dead_letters", "resend_sagas", "last_event_number", "add_subscription_secret")
 
 
 def tables_of(family: str) -> dict[str, Table]:

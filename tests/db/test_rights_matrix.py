@@ -32,11 +32,15 @@ ROUTINES = {
         "requeue_dead_letters": "SELECT {schema}.requeue_dead_letters('{{}}')",
         "resend_sagas": "SELECT {schema}.resend_sagas('{{}}')",
         "start_next_generation": "SELECT {schema}.start_next_generation('{{}}', 'Completed')",
+        "last_event_number": "SELECT {schema}.last_event_number()",
+        "add_subscription_secret": "SELECT {schema}.add_subscription_secret(0, '')",
     },
     "mysql": {
         "requeue_dead_letters": "CALL {schema}.requeue_dead_letters('[]')",
         "resend_sagas": "CALL {schema}.resend_sagas('[]')",
         "start_next_generation": "CALL {schema}.start_next_generation('[]', 'Completed')",
+        "last_event_number": "CALL {schema}.last_event_number()",
+        "add_subscription_secret": "CALL {schema}.add_subscription_secret(0, '')",
     },
 }
 TABLE_VERBS = {
@@ -291,7 +295,12 @@ FORBIDDEN = (
     Rule("§2: ids are drawn by the database", EVERYBODY, "UPDATE", columns="id"),
     Rule("ruling 18: the installation's identity stays", EVERYBODY, WRITES, "installation schema_migrations"),
     Rule("§3: the observer changes nothing", only("observer"), f"{WRITES} EXECUTE"),
-    Rule("§3: requeue is the operator's", all_but("dead_letter_operator"), "EXECUTE"),
+    Rule(
+        "§3: requeue is the operator's", all_but("dead_letter_operator"), "EXECUTE", "requeue_dead_letters resend_sagas"
+    ),
+    Rule("§3: secrets are the admin's to add", all_but("subscription_admin"), "EXECUTE", "add_subscription_secret"),
+    Rule("§4: routers watch the counter", all_but("event_router", "route_admin"), "EXECUTE", "last_event_number"),
+    Rule("§4: configuration is counted by the database", EVERYBODY, "UPDATE", "config_version"),
     Rule("§3: through its two doors only", EVERYBODY, "EXECUTE", "start_next_generation"),
     Rule("§2: no role holds DROP", EVERYBODY, "TRUNCATE DROP ALTER INDEX TRIGGER"),
     Rule("§2: the guard is nobody's", EVERYBODY, f"{ANYTHING} TRUNCATE DROP", "truncate_guard"),

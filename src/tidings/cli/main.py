@@ -9,7 +9,7 @@ import tidings
 from tidings.cli import database, demo, flow
 from tidings.cli.context import take_setting_flags
 from tidings.cli.output import show_error
-from tidings.errors import DatabaseUrlInvalid, SettingsInvalid, TidingsError
+from tidings.errors import DatabaseUrlInvalid, InputRefused, SettingsInvalid, TidingsError
 
 app = typer.Typer(
     name="tidings",
@@ -37,6 +37,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.exit(0)
     except TidingsError as error:
         show_error(error)
-        sys.exit(2 if isinstance(error, SettingsInvalid | DatabaseUrlInvalid) else 1)
+        sys.exit(2 if isinstance(error, SettingsInvalid | DatabaseUrlInvalid | InputRefused) else 1)
     except KeyboardInterrupt:
         sys.exit(130)

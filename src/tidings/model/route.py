@@ -1,6 +1,16 @@
 """Where matching events go, and how one routing decision ended (seed 004)."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+ROUTING_GATE = "routing"
+DEFAULT_ROUTER = "default"
+EVERY_DOMAIN = "*"
+
+
+def router_gate(worker_name: str) -> str:
+    """The gate of one router alone, beside the master gate."""
+    return f"router:{worker_name}"
 
 
 class RouteTarget(StrEnum):
@@ -14,3 +24,17 @@ class RouteAttemptStatus(StrEnum):
     DISABLED = "disabled"
     SKIPPED = "skipped"
     FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Patterns of type, domain and stream, and where what matches goes."""
+
+    id: int
+    event_domain: str
+    event_type: str
+    event_stream: str
+    target: RouteTarget
+    task_biz_type: str = ""
+    enabled: bool = True
+    dry_run: bool = False

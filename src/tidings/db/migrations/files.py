@@ -18,6 +18,7 @@ _JSON = {
     "mariadb": "{0} JSON",
     "mysql": "{0} LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin CHECK (JSON_VALID({0}))",
 }
+_ADD_COLUMN = {"mariadb": "ADD COLUMN IF NOT EXISTS", "mysql": "ADD COLUMN"}
 _COLLATION = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}
 
 
@@ -49,7 +50,13 @@ def words(names: Names, dialect: Dialect, definer: str) -> Mapping[str, str]:
         "schema": f'"{names.schema}"' if dialect.family == "postgresql" else f"`{names.schema}`",
         "definer": definer,
         **(
-            {"table_options": _table_options(dialect), "json": _JSON[dialect.name]} if dialect.family == "mysql" else {}
+            {
+                "table_options": _table_options(dialect),
+                "json": _JSON[dialect.name],
+                "add_column": _ADD_COLUMN[dialect.name],
+            }
+            if dialect.family == "mysql"
+            else {}
         ),
         **{f"group_{role}": names.group(role) for role in ROLE_NAMES},
         **{f"login_{role}": names.login(role) for role in ROLE_NAMES},

@@ -20,6 +20,9 @@ from tidings.flow import OWNER, ROLE_NAMES
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import MigrationStepApplied, RightsChanged
 
+# MySQL can't say ADD COLUMN IF NOT EXISTS; a step that was killed before it was recorded finds its column there.
+_COLUMN_EXISTS = "1060"
+
 
 class Migrator:
     """`engine` must be one that may make what is asked for; it is opened without a schema, with room for 3 sessions."""
@@ -165,6 +168,8 @@ class Migrator:
         try:
             await work.command(text)
         except StatementFailed as error:
+            if error.code == _COLUMN_EXISTS:
+                return
             raise SchemaError(
                 f"Step {step} of migration {version} failed: {error.what}",
                 "Mend the cause and run `tidings migrate` again; it goes on from this step.",
