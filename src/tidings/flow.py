@@ -170,6 +170,8 @@ ROLES = (
         _KNOWS_WHERE_IT_IS
         + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "sys_pending_tasks")
         + _read("route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
+        # A task that was archived is not made a second time.
+        + _read("sys_pending_tasks_history")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _insert("webhook_delivery_sagas", "sys_pending_tasks", "route_worker_cursors", "route_holes")
         + _insert("route_attempts", "route_dead_letters")
@@ -184,7 +186,6 @@ ROLES = (
             "failed_count",
             "last_run_summary",
         )
-        + _update("route_holes", "hi")
         + _update("route_dead_letters", "resolved_at", "resolution")
         + _delete("route_holes", "event_writers")
         + _call("last_event_number")

@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 
 import tidings
-from tidings.cli import database, demo, flow
+from tidings.cli import database, demo, events, flow, gates, route_dead_letters, routers, routes, running, subscriptions
 from tidings.cli.context import take_setting_flags
 from tidings.cli.output import show_error
 from tidings.errors import DatabaseUrlInvalid, InputRefused, SettingsInvalid, TidingsError
@@ -19,8 +19,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 database.add_to(app)
+running.add_to(app)
+for part in (events, routes, routers, gates, route_dead_letters):
+    part.add_to(app)
 demo.add_to(app)
 flow.add_to(app)
+subscriptions.add_to(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -33,7 +37,8 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs one command; 1 when what was asked is not so or could not be done, 2 when it was asked wrongly."""
     try:
-        app(args=take_setting_flags(sys.argv[1:] if arguments is None else arguments), prog_name="tidings")
+        given = sys.argv[1:] if arguments is None else arguments
+        app(args=take_setting_flags(given, {"subscriptions": subscriptions.OWN_FLAGS}), prog_name="tidings")
         sys.exit(0)
     except TidingsError as error:
         show_error(error)

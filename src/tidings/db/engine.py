@@ -81,6 +81,10 @@ class Engine:
             finally:
                 self._put_back(session)
 
+    async def own_session(self) -> Session:
+        """A session beside the others, outside of any transaction; the caller closes it."""
+        return await self._connect()
+
     async def close(self) -> None:
         """Closes what is idle now; a session that is still in use is closed when it comes back."""
         self._closed = True

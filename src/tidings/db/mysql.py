@@ -71,6 +71,10 @@ class MysqlSession:
         rows, _ = await self._execute(literal_text(statement, arguments))
         return rows
 
+    async def fetch_uncommitted(self, statement: Statement, arguments: Arguments) -> Sequence[Row]:
+        await self._execute("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        return await self.fetch(statement, arguments)
+
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         _, matched = await self._execute(literal_text(statement, arguments))
         return matched

@@ -1,11 +1,12 @@
 """The statements of one role, bound to one open transaction: the only thing of the database that a step can reach."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
 from tidings.db.dialect import Dialect
 from tidings.db.engine import Engine
-from tidings.db.session import Row
+from tidings.db.session import Row, Session
 from tidings.db.statements import load_statements
 from tidings.db.transaction import Transaction
 
@@ -24,8 +25,20 @@ class Operations:
         """Runs `work` in one transaction, and all of it again after a transient error."""
         return await engine.step(lambda transaction: work(cls(transaction, engine.dialect)))
 
+    @classmethod
+    def on_session(cls, session: Session, dialect: Dialect) -> Self:
+        """Statements outside of any transaction, each committed by itself."""
+        return cls(Transaction(session), dialect)
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """What fails inside is undone; what was done before it stays."""
+        return self._transaction.savepoint()
+
     async def _rows(self, name: str, /, **arguments: Any) -> Sequence[Row]:
         return await self._transaction.rows(self._statements[name], **arguments)
+
+    async def _rows_uncommitted(self, name: str, /, **arguments: Any) -> Sequence[Row]:
+        return await self._transaction.rows_uncommitted(self._statements[name], **arguments)
 
     async def _row(self, name: str, /, **arguments: Any) -> Row | None:
         return await self._transaction.row(self._statements[name], **arguments)

@@ -60,6 +60,9 @@ class PostgresqlSession:
             )
             return rows
 
+    async def fetch_uncommitted(self, statement: Statement, arguments: Arguments) -> Sequence[Row]:
+        return await self.fetch(statement, arguments)
+
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         with self.our_words():
             tag = await self._connection.execute(numbered_text(statement), *positional(statement, arguments))

@@ -37,6 +37,9 @@ class Session(Protocol):
 
     async def fetch(self, statement: Statement, arguments: Arguments) -> Sequence[Row]: ...
 
+    async def fetch_uncommitted(self, statement: Statement, arguments: Arguments) -> Sequence[Row]:
+        """The same, with rows of open transactions where the engine shows them; not inside of a transaction."""
+
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         """How many rows matched, also where nothing was to change in them."""
 

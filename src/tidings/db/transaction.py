@@ -27,6 +27,12 @@ class Transaction:
         with self._spoilt_by_failure():
             return await self._session.fetch(statement, arguments)
 
+    async def rows_uncommitted(self, statement: Statement, /, **arguments: Any) -> Sequence[Row]:
+        """The rows of open transactions too, where the engine shows them."""
+        _check(statement, arguments)
+        with self._spoilt_by_failure():
+            return await self._session.fetch_uncommitted(statement, arguments)
+
     async def row(self, statement: Statement, /, **arguments: Any) -> Row | None:
         rows = await self.rows(statement, **arguments)
         return rows[0] if rows else None

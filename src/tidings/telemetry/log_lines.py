@@ -9,11 +9,17 @@ import structlog
 
 from tidings.telemetry.bus import listen
 from tidings.telemetry.notices import (
+    EventNotRouted,
+    EventsRouted,
     MigrationStepApplied,
     Notice,
     RightsChanged,
+    RouterStopped,
+    RouterWorking,
     ServerAwaited,
+    StepFailed,
     StepRetried,
+    WritersUnknown,
 )
 
 WORDING: dict[type[Notice], tuple[str, str]] = {
@@ -21,6 +27,12 @@ WORDING: dict[type[Notice], tuple[str, str]] = {
     StepRetried: ("info", "transient database error, step runs again"),
     MigrationStepApplied: ("info", "migration step applied"),
     RightsChanged: ("info", "rights brought in line with the map"),
+    EventsRouted: ("debug", "events routed"),
+    EventNotRouted: ("error", "event can't be routed, set aside"),
+    RouterStopped: ("warning", "router stands still"),
+    RouterWorking: ("info", "router works again"),
+    WritersUnknown: ("warning", "can't see who is writing events; holes stay open"),
+    StepFailed: ("error", "step failed, tried again"),
 }
 
 

@@ -39,3 +39,62 @@ class RightsChanged(Notice):
 
     granted: int
     revoked: int
+
+
+@dataclass(frozen=True)
+class EventsRouted(Notice):
+    """One pass of a router; the last five count its decisions."""
+
+    router: str
+    events: int
+    late: int
+    sagas: int
+    tasks: int
+    holes: int
+    sent: int
+    dry_run: int
+    disabled: int
+    skipped: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class EventNotRouted(Notice):
+    """The database refused what an event came to; it waits in the dead letters of routing."""
+
+    router: str
+    event_id: int
+    correlation_id: str
+    error: str
+
+
+@dataclass(frozen=True)
+class RouterStopped(Notice):
+    """A gate is closed, or something must be confirmed by a person."""
+
+    router: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RouterWorking(Notice):
+    """What had stopped the router is over."""
+
+    router: str
+
+
+@dataclass(frozen=True)
+class WritersUnknown(Notice):
+    """Who may still bring events could not be read: no hole is closed until it can."""
+
+    router: str
+    error: str
+
+
+@dataclass(frozen=True)
+class StepFailed(Notice):
+    """A role's step failed; it is tried again after a pause."""
+
+    role: str
+    error: str
+    pause_seconds: float

@@ -1,0 +1,116 @@
+"""Makes up for what a subscription missed: sagas for past events that match it, in batches, none twice."""
+
+import datetime
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+
+from tidings.db.engine import Engine
+from tidings.decisions.routing import Configuration, Decision, Planned, Subscriber
+from tidings.errors import NotFound, SubscriptionRefused
+from tidings.model.event import LoggedEvent
+from tidings.model.route import RouteAttemptStatus
+from tidings.roles.router.operations import RouterOperations
+from tidings.roles.router.writing import write
+
+BATCH = 1_000
+
+
+@dataclass(frozen=True)
+class Backfilled:
+    """After one batch: how many past events were looked at and how many sagas were made so far."""
+
+    looked_at: int
+    made: int
+    is_done: bool
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the next batch goes on."""
+
+    created_at: datetime.datetime
+    event_id: int
+
+
+async def backfill(
+    engine: Engine, subscription_id: int, since: datetime.datetime, actor: str, batch: int = BATCH
+) -> AsyncIterator[Backfilled]:
+    """Yields after each batch, which is one transaction; to begin anew at any time doubles nothing."""
+    until = await RouterOperations.step(
+        engine, partial(_begin, subscription_id=subscription_id, since=since, actor=actor)
+    )
+    place, looked_at, made = Place(since, 0), 0, 0
+    while True:
+        place_after, seen, new = await RouterOperations.step(
+            engine, partial(_fill, subscription_id=subscription_id, place=place, until=until, batch=batch)
+        )
+        looked_at, made = looked_at + seen, made + new
+        done = place_after is None
+        yield Backfilled(looked_at, made, done)
+        if place_after is None:
+            return
+        place = place_after
+
+
+async def _begin(
+    operations: RouterOperations, subscription_id: int, since: datetime.datetime, actor: str
+) -> datetime.datetime:
+    await _subscriber(operations, subscription_id)
+    detail = {"since": since.isoformat()}
+    await operations.audit(actor, "subscription.replayed", f"subscription:{subscription_id}", detail)
+    return await operations.clock()
+
+
+async def _fill(
+    operations: RouterOperations, subscription_id: int, place: Place, until: datetime.datetime, batch: int
+) -> tuple[Place | None, int, int]:
+    # No pass is under way meanwhile, so what is missing now is still missing when it is written.
+    await operations.wait_for_cursors()
+    subscriber = await _subscriber(operations, subscription_id)
+    past = await operations.past_events(place.created_at, place.event_id, until, batch)
+    events = [event for event, _ in past]
+    # What no router has decided about yet will come to this subscription by itself.
+    decided = await operations.decided_among([event.id for event in events])
+    configuration = Configuration(0, await operations.routes(), [subscriber])
+    wanted = [event for event in events if event.id in decided and _is_for(configuration, event)]
+    there = await operations.existing([event.id for event in wanted], ())
+    missing = [event for event in wanted if not there[event.id].subscriptions & {subscription_id}]
+    await write(operations, f"replay:{subscription_id}", [_planned(configuration, event) for event in missing])
+    after = Place(past[-1][1], events[-1].id) if len(past) == batch else None
+    return after, len(past), len(missing)
+
+
+async def _subscriber(operations: RouterOperations, subscription_id: int) -> Subscriber:
+    found = next((one for one in await operations.subscribers() if one.id == subscription_id), None)
+    if found is None:
+        raise NotFound(f"There is no subscription {subscription_id}.", "`tidings subscriptions list` shows them.")
+    if not (found.active and found.verified):
+        state = "not verified" if found.active else "not active"
+        raise SubscriptionRefused(
+            f"Subscription {subscription_id} is {state}, so nothing would be sent to it.",
+            f"Activate it with `tidings subscriptions activate {subscription_id}`, or verify it, then replay.",
+            field="id",
+        )
+    return found
+
+
+def _is_for(configuration: Configuration, event: LoggedEvent) -> bool:
+    return any(decision.subscriptions for decision in configuration.decide(event))
+
+
+def _planned(configuration: Configuration, event: LoggedEvent) -> Planned:
+    sent = next(decision for decision in configuration.decide(event) if decision.subscriptions)
+    return Planned(
+        event,
+        (
+            Decision(
+                sent.route_id,
+                sent.route_kind,
+                RouteAttemptStatus.SENT,
+                matched=1,
+                reason="replay",
+                subscriptions=sent.subscriptions,
+            ),
+        ),
+    )

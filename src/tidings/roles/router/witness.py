@@ -1,0 +1,44 @@
+"""Tells who may still bring events, on a connection of its own: what it saw is void when that connection is lost."""
+
+from tidings.db.engine import Engine
+from tidings.db.session import Session
+from tidings.decisions.holes import InFlight
+from tidings.roles.router.operations import RouterOperations, in_flight
+
+MOST_WRITERS = 20_000
+FORGOTTEN_AT_ONCE = 1_000
+
+
+class Witness:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._session: Session | None = None
+
+    async def look(self) -> InFlight | None:
+        """Everybody who is writing now; None if there is too much to look through at once."""
+        operations = await self._operations()
+        # In this order: who commits in between is then taken for one who still writes, and waited for.
+        settled = await operations.settled_writers(MOST_WRITERS)
+        if len(settled) == MOST_WRITERS:
+            await self.forget_settled()
+            return None
+        present = await operations.present_writers(2 * MOST_WRITERS)
+        return None if len(present) == 2 * MOST_WRITERS else in_flight(present, settled)
+
+    async def forget_settled(self) -> None:
+        """Removes markers of committed transactions, by list: a range would wait for open ones."""
+        operations = await self._operations()
+        while settled := await operations.settled_writers(FORGOTTEN_AT_ONCE):
+            await operations.forget_writers(settled)
+            if len(settled) < FORGOTTEN_AT_ONCE:
+                break
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _operations(self) -> RouterOperations:
+        if self._session is None or self._session.is_lost:
+            self._session = await self._engine.own_session()
+        return RouterOperations.on_session(self._session, self._engine.dialect)

@@ -1,0 +1,1 @@
+"""Keeps steps going: loop, pacing, stopping. Knows no role by name."""
