@@ -10,15 +10,18 @@ TidingsError
 │   ├── TransientFailure     deadlock, lost connection …: the whole step may be run again
 │   │   └── OutcomeUnknown   the connection was lost in COMMIT
 │   └── StatementFailed      the server refused a statement; `code` is the server's own
+│       └── StatementDenied  whatever the rows: a right, a table, time or room is missing
 ├── SchemaError              missing, behind, or newer than this program
 ├── InputRefused             what was given can't be taken; `field` says which part. Nothing was stored
 │   ├── EventRefused
 │   ├── SubscriptionRefused
 │   └── RouteRefused
 ├── NotFound                 there is no such thing
+├── Conflict                 somebody else changed it meanwhile
 ├── GateClosed               a person closed the gate, or nobody opened it
 ├── RouterHeld               the router can't prove that it would miss nothing, and waits for a person
 ├── SecretsUnusable          no key, or not the key with which a secret was sealed
+├── SignatureRefused         a request that was not signed with this secret, or not just now
 ├── StatementFileInvalid     a .sql file of ours is wrong
 └── EmbeddedServerFailed
 """
@@ -77,6 +80,10 @@ class StatementFailed(DatabaseError):
         self.code = code
 
 
+class StatementDenied(StatementFailed):
+    """It would be refused with other rows too, so that no row is to blame."""
+
+
 class SchemaError(TidingsError):
     pass
 
@@ -105,6 +112,10 @@ class NotFound(TidingsError):
     pass
 
 
+class Conflict(TidingsError):
+    pass
+
+
 class GateClosed(TidingsError):
     pass
 
@@ -114,6 +125,10 @@ class RouterHeld(TidingsError):
 
 
 class SecretsUnusable(TidingsError):
+    pass
+
+
+class SignatureRefused(TidingsError):
     pass
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tidings.db.accounts import ALL_ROLES
+from tidings.db.address import read_address
 from tidings.db.embedded import EmbeddedServer, hold, peek
 from tidings.db.engine import Engine, open_engine
 from tidings.db.migrations.migrator import Migrator
@@ -14,6 +15,7 @@ from tidings.db.names import Names
 from tidings.errors import DatabaseUrlInvalid, EmbeddedServerFailed
 from tidings.flow import OWNER
 from tidings.settings import Settings
+from tidings.vault import Vault
 
 DATABASE = "tidings"
 
@@ -65,6 +67,15 @@ class Installation:
             )
         return Access(database.database_url, "" if role == OWNER else self.names.group(role))
 
+    def own_places(self) -> set[tuple[str, int]]:
+        """Hosts and ports that are nobody's endpoint, whatever the settings allow: the databases and our own API."""
+        database, server = self.settings.database, self.settings.server
+        urls: list[str] = [*database.urls.values(), database.database_url]
+        if self.embedded is not None:
+            urls.append(self.access(OWNER).url)
+        addresses = [read_address(url) for url in urls if url]
+        return {(address.host, address.port) for address in addresses} | {(server.host, server.port)}
+
     @asynccontextmanager
     async def engine(self, role: str, size: int = 2) -> AsyncIterator[Engine]:
         """This role's way to the database, for the length of a block."""
@@ -103,6 +114,11 @@ class Installation:
         if self.embedded is not None:
             return {login: self.embedded.password(login) for login in logins}
         return {login: secrets.token_urlsafe(24) for login in logins}
+
+    def vault(self) -> Vault:
+        """The key ring of the settings; the embedded database brings a key of its own."""
+        keys = self.settings.secrets.secret_keys
+        return Vault(keys if self.embedded is None else self.embedded.secret_keys(keys))
 
     def close(self) -> None:
         if self.embedded is not None:

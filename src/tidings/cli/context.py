@@ -1,6 +1,6 @@
 """What every command needs: the settings, from file, environment and flags, and the installation they lead to."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from tidings.cli.output import say
@@ -14,15 +14,19 @@ from tidings.wiring import Installation
 FLAGS: dict[str, str] = {}
 
 
-def take_setting_flags(arguments: list[str]) -> list[str]:
-    """Takes `--lease-seconds 30s` and its like out of the arguments, for every setting there is; returns the rest."""
+def take_setting_flags(arguments: list[str], own: Mapping[str, Collection[str]] = {}) -> list[str]:
+    """Takes `--lease-seconds 30s` and its like out of the arguments, for every setting there is; returns the rest.
+
+    `own` has, by command, the flags that a command means for itself though a setting has the same name.
+    """
     FLAGS.clear()
     known = {"--config", *(setting.as_flag for setting in all_settings(ALL_ROLES))}
     rest: list[str] = []
     waiting = iter(arguments)
     for argument in waiting:
         flag, equals, value = argument.partition("=")
-        if flag not in known:
+        command = next((word for word in rest if not word.startswith("-")), "")
+        if flag not in known or flag in own.get(command, ()):
             rest.append(argument)
             continue
         FLAGS[flag.removeprefix("--").replace("-", "_")] = value if equals else _value_of(flag, waiting)

@@ -8,12 +8,12 @@ from typing import Annotated
 from tidings.settings.kinds import choice, duration, duration_or_forever, list_of, number, size, whole_number
 from tidings.settings.secret import DatabaseUrl, Secret
 from tidings.settings.texts import (
-    Network,
+    Allowed,
+    read_allowed_network,
     read_database_url,
     read_host,
     read_identifier,
     read_key,
-    read_network,
     read_path,
 )
 from tidings.settings.values import read_truth
@@ -86,7 +86,8 @@ class WorkerSettings:
 class SendingSettings:
     timeout_seconds: Annotated[float, duration(at_least=0.1, at_most=DAY)]
     allow_http_hosts: Annotated[tuple[str, ...], list_of(read_host)]
-    allow_networks: Annotated[tuple[Network, ...], list_of(read_network)]
+    allow_networks: Annotated[tuple[Allowed, ...], list_of(read_allowed_network)]
+    allow_ports: Annotated[tuple[int, ...], list_of(whole_number(at_least=1, at_most=65_535))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,12 @@ from tidings.settings.secret import DatabaseUrl, Secret
 from tidings.settings.values import BadValue, shown
 
 Network = IPv4Network | IPv6Network
+Allowed = Network | tuple[Network, int]
 
 _ENGINE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.ASCII | re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
+_AT_PORT = re.compile(r"([^/]+/[0-9]{1,3}):([0-9]{1,5})", re.ASCII)
 _VISIBLE_ASCII = re.compile(r"[!-~]*")
 
 
@@ -44,6 +46,16 @@ def read_host(raw: object) -> str:
     if not _HOST_NAME.fullmatch(host) and not _is_address(host):
         raise BadValue(f"{shown(raw)} is no host; write a name or an address, without http:// and port")
     return host
+
+
+def read_allowed_network(raw: object) -> Allowed:
+    """A network, or one at a single port: `10.1.0.0/16:8080`."""
+    found = _AT_PORT.fullmatch(read_word(raw))
+    if found is None:
+        return read_network(raw)
+    if not 1 <= int(found[2]) <= 65_535:
+        raise BadValue(f"{shown(raw)} has a port that does not exist; write one from 1 to 65535")
+    return read_network(found[1]), int(found[2])
 
 
 def read_network(raw: object) -> Network:

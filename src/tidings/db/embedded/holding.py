@@ -1,6 +1,6 @@
 """Holding a server: starts, joins or adopts it under the switch, and keeps the lock that makes it stay."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,7 @@ from tidings.db.embedded.cluster import SUPERUSER
 from tidings.db.embedded.locks import EXCLUSIVE, SHARED, Lock, take
 from tidings.db.embedded.passwords import Passwords
 from tidings.db.embedded.record import Record
+from tidings.db.embedded.secret_key import known_key, secret_key
 from tidings.db.embedded.starting import bring_up, find_server
 from tidings.db.embedded.state import HOLDERS, SWITCH, make_data_dir
 from tidings.errors import EmbeddedServerFailed
@@ -48,6 +49,12 @@ class EmbeddedServer:
             passwords = Passwords(self.data_dir)
             passwords.insist_on(self.superuser)
             return passwords.password(login)
+
+    def secret_keys(self, given: Sequence[str]) -> list[str]:
+        """The key ring: what was given, then the key that was made here, if need be now."""
+        with _explained(self.data_dir):
+            own = known_key(self.data_dir) if given else secret_key(self.data_dir)
+        return [*given, own] if own else [*given]
 
     def url(self, login: str, database: str = "tidings") -> str:
         who, where = quote(login, safe=""), quote(database, safe="")

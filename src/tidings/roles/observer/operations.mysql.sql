@@ -15,3 +15,6 @@ SELECT 'sync_binlog', IF(@@log_bin, CAST(@@sync_binlog AS CHAR), 'no binlog'), '
 SELECT 'role of the server' AS name, IF(@@read_only, 'replica', 'primary') AS value, 'primary' AS wanted
 UNION ALL
 SELECT 'binlog_format', IF(@@log_bin, @@binlog_format, 'no binlog'), 'ROW|MIXED|no binlog';
+
+-- open_writers: nobody: a plain read does not show who has not committed yet
+SELECT NULL AS pid, NULL AS open_seconds FROM event_writers WHERE FALSE;

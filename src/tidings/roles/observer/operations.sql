@@ -21,3 +21,94 @@ SELECT 'increment of the sequence', q.seqincrement::text, '1'
   FROM pg_catalog.pg_sequence q WHERE q.seqrelid = pg_get_serial_sequence('events', 'id')::regclass
 UNION ALL
 SELECT 'role of the server', CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END, 'primary';
+
+-- routes_after: routes in the order in which they were made
+SELECT id, event_domain, event_type, event_stream, target, task_biz_type, enabled, dry_run, created_at, updated_at
+  FROM routes WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- gates_after: gates by name
+SELECT name, is_open, reason, changed_by, changed_at FROM gates WHERE name > :after ORDER BY name LIMIT :limit;
+
+-- routers_after: routers by name, or one only: where each is, what it has done, and what it waits for
+SELECT c.worker_name, c.event_domain, c.position, c.last_event_id, c.runs, c.sent_count, c.dry_run_count,
+       c.disabled_count, c.skipped_count, c.failed_count, c.last_run_summary, c.created_at, c.updated_at,
+       (SELECT max(n.id) FROM events n) AS newest_event_id,
+       c.last_event_id IS NULL OR e.id IS NOT NULL AS knows_its_last_event,
+       h.hole_ranges, h.hole_ids, h.oldest_hole, {now} AS now
+  FROM route_worker_cursors c
+  LEFT JOIN events e ON e.id = c.last_event_id AND e.correlation_id = c.last_event_correlation_id
+                    AND e.created_at = c.last_event_created_at
+  LEFT JOIN (SELECT r.worker_name AS owner, count(*) AS hole_ranges, sum(r.hi - r.lo + 1) AS hole_ids,
+                    min(r.seen_at) AS oldest_hole
+               FROM route_holes r GROUP BY r.worker_name) h ON h.owner = c.worker_name
+ WHERE c.worker_name > :after AND (c.worker_name = :only OR :only = '')
+ ORDER BY c.worker_name LIMIT :limit;
+
+-- router_holes: the first holes of one router
+SELECT lo, hi, seen_at FROM route_holes WHERE worker_name = :worker_name ORDER BY lo LIMIT :limit;
+
+-- newest_event: the highest id that is visible, if there is any
+SELECT max(id) AS id FROM events;
+
+-- open_writers: the transactions that may still bring events, as far as this login is shown them
+SELECT l.pid, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS open_seconds
+  FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+ WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.relation = 'events'::regclass
+   AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
+ ORDER BY open_seconds DESC NULLS LAST LIMIT 20;
+
+-- route_dead_letters_before: events that could not be routed, newest first
+SELECT id, event_id, worker_name, substr(error, 1, 200) AS error, created_at, resolved_at, resolution
+  FROM route_dead_letters WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- unresolved_route_dead_letters_before: those of them that nobody has resolved
+SELECT id, event_id, worker_name, substr(error, 1, 200) AS error, created_at, resolved_at, resolution
+  FROM route_dead_letters WHERE id < :before AND resolved_at IS NULL ORDER BY id DESC LIMIT :limit;
+
+-- route_dead_letter: one of them, with the whole event
+SELECT id, event_id, worker_name, idempotency_key, event_snapshot, error, created_at, resolved_at, resolution
+  FROM route_dead_letters WHERE id = :id;
+
+-- unresolved_among_newest: how many of the newest are unresolved, and the newest of those
+SELECT count(*) AS unresolved, max(n.id) AS newest
+  FROM (SELECT d.id, d.resolved_at FROM route_dead_letters d ORDER BY d.id DESC LIMIT :among) n
+ WHERE n.resolved_at IS NULL;
+
+-- events_before: the log, newest first, without payloads
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- events_of_type_before: the events of one type
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events WHERE event_type = :event_type AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- events_between: the events of a span of time, the last first
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events
+ WHERE created_at >= :since AND created_at <= :until AND (created_at < :until OR id < :before)
+ ORDER BY created_at DESC, id DESC LIMIT :limit;
+
+-- events_with_external_id: the one event that a producer knows by this name
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events WHERE event_domain = :event_domain AND external_id = :external_id;
+
+-- event: one event, whole
+SELECT id, event_domain, event_type, event_stream, external_id, payload, correlation_id, created_at
+  FROM events WHERE id = :id;
+
+-- attempts_of_event: what routers decided about it
+SELECT id, event_id, worker_name, route_id, route_kind, status, matched, reason, detail, attempt_no, idempotency_key,
+       created_at
+  FROM route_attempts WHERE event_id = :event_id ORDER BY id LIMIT :limit;
+
+-- subscriptions: in the order in which they were made, without what is secret
+SELECT id, event_domain, event_type, callback_url, pending_callback_url, active, verified, verification, paused,
+       description, max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, config_version, created_at,
+       updated_at
+  FROM subscriptions WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- subscription: one of them
+SELECT id, event_domain, event_type, callback_url, pending_callback_url, active, verified, verification, paused,
+       description, max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, config_version, created_at,
+       updated_at
+  FROM subscriptions WHERE id = :id;

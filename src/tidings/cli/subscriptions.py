@@ -1,0 +1,342 @@
+"""`subscriptions`: who gets which events. A secret is printed once, when it is made."""
+
+import asyncio
+import datetime
+import sys
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from tidings.cli import subscription_view as view
+from tidings.cli.acting import person
+from tidings.cli.context import installation
+from tidings.cli.listing import AsJson, Limit, moment
+from tidings.cli.output import replay_progress, say
+from tidings.decisions.destinations import DestinationRules
+from tidings.decisions.subscribing import LIMITS, SubscriptionRules
+from tidings.errors import SubscriptionRefused, TidingsError
+from tidings.model.subscription import Verification
+from tidings.roles.observer.subscriptions import SeenSubscription, SubscriptionObserver
+from tidings.roles.router.backfill import Backfilled, backfill
+from tidings.roles.subscriptions import actions
+from tidings.roles.subscriptions.actions import Outcome
+from tidings.roles.verifier.actions import trust
+from tidings.roles.verifier.operations import VerifierOperations
+from tidings.settings import Settings
+from tidings.settings.values import BadValue, read_duration, read_whole_number
+from tidings.wiring import Installation
+
+OWN_FLAGS = tuple(f"--{name.replace('_', '-')}" for name in LIMITS)
+"""Settings have the same names: after the word `subscriptions` they mean that one subscription."""
+
+_RESET = "default"
+_SECONDS = ("base_delay_seconds", "timeout_seconds")
+
+app = typer.Typer(help="Who gets which events: add, change, pause and look at subscriptions.", no_args_is_help=True)
+
+Id = Annotated[int, typer.Argument(help="Which subscription.")]
+Domain = Annotated[str | None, typer.Option("--domain", help="Of which domain; * for all. At first: default.")]
+Description = Annotated[str | None, typer.Option(help="A line for people, at most 500 signs.")]
+Headers = Annotated[
+    list[str] | None, typer.Option("--header", help="'Name: value', sent with each request; repeat it for more.")
+]
+HowVerified = Annotated[
+    Verification | None,
+    typer.Option("--verification", help="none: only for hosts on the allow lists. At first: proof."),
+]
+MaxRetryLimit = Annotated[str | None, typer.Option(help="Attempts in all.", metavar="NUMBER")]
+BaseDelay = Annotated[str | None, typer.Option(help="Delay after the first failure.", metavar="DURATION")]
+Timeout = Annotated[str | None, typer.Option(help="Deadline of one request.", metavar="DURATION")]
+MaxInFlight = Annotated[str | None, typer.Option(help="Requests at a time for each worker.", metavar="NUMBER")]
+Secret = Annotated[str | None, typer.Option(help="A secret of your own, whsec_…; - reads it from standard input.")]
+
+
+def add_to(main: typer.Typer) -> None:
+    main.add_typer(app, name="subscriptions")
+
+
+@app.command()
+def add(
+    type_: Annotated[str, typer.Option("--type", help="Which events: order.paid, order.*, or *.")],
+    url: Annotated[str, typer.Option(help="Where to: https://…")],
+    domain: Domain = None,
+    description: Description = None,
+    secret: Secret = None,
+    header: Headers = None,
+    verification: HowVerified = None,
+    max_retry_limit: MaxRetryLimit = None,
+    base_delay_seconds: BaseDelay = None,
+    timeout_seconds: Timeout = None,
+    max_in_flight: MaxInFlight = None,
+    json: AsJson = False,
+) -> None:
+    """Make a subscription; print its id and its secret, which is shown only now."""
+    limits = (max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight)
+    given = {
+        **_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
+        **_given(secret=_secret(secret), headers=_headers(header), verification=verification and str(verification)),
+        **_limits(*limits),
+    }
+    with installation(must_exist=True) as found:
+        asyncio.run(_add(found, given, json))
+
+
+async def _add(found: Installation, given: dict[str, Any], json: bool) -> None:
+    async with found.engine("subscription_admin", size=1) as engine:
+        created = await actions.create(
+            engine, given, actor=person(), rules=rules_of(found.settings), vault=found.vault()
+        )
+    made = created.subscription
+    try:
+        if made.verification is Verification.NONE and await _trust(found, made.id):
+            made = (await _look(found, made.id)).subscription
+    finally:
+        # Whatever happens after it was stored: this is the only moment to learn the secret.
+        view.show_created(replace(created, subscription=made), json)
+
+
+@app.command("list")
+def list_(
+    limit: Limit = 100,
+    after: Annotated[int, typer.Option(help="Only those with a higher id.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """List the subscriptions, oldest first."""
+
+    async def look(found: Installation) -> list[SeenSubscription]:
+        async with found.engine("observer", size=1) as engine:
+            # One more than asked for tells whether there are more.
+            return await SubscriptionObserver.step(engine, lambda see: see.subscriptions(limit + 1, after))
+
+    with installation(must_exist=True) as found:
+        seen = asyncio.run(look(found))
+    view.show_list(seen[:limit], json)
+    if len(seen) > limit:
+        say(f"There are more: --after {seen[limit - 1].subscription.id}")
+
+
+@app.command()
+def show(id: Id, json: AsJson = False) -> None:
+    """Show one subscription; its secrets and headers are shown to nobody."""
+    with installation(must_exist=True) as found:
+        seen = asyncio.run(_look(found, id))
+        view.show_one(seen, found.settings, json)
+
+
+@app.command()
+def edit(
+    id: Id,
+    type_: Annotated[str | None, typer.Option("--type", help="Which events: order.paid, order.*, or *.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where to; the old one stays in force until it is verified.")] = None,
+    domain: Domain = None,
+    description: Description = None,
+    header: Headers = None,
+    no_headers: Annotated[bool, typer.Option("--no-headers", help="Remove all headers.")] = False,
+    verification: HowVerified = None,
+    max_retry_limit: MaxRetryLimit = None,
+    base_delay_seconds: BaseDelay = None,
+    timeout_seconds: Timeout = None,
+    max_in_flight: MaxInFlight = None,
+    expected_version: Annotated[int | None, typer.Option(help="Change nothing if it has another version.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Change only what is given. A limit of `default` is that of the settings; headers are replaced as a whole."""
+    if header and no_headers:
+        raise SubscriptionRefused("--header and --no-headers exclude each other.", field="headers")
+    limits = (max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight)
+    given = {
+        **_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
+        **_given(headers={} if no_headers else _headers(header), verification=verification and str(verification)),
+        **_limits(*limits),
+    }
+    if not given:
+        raise SubscriptionRefused(
+            "There is nothing to change.", "`tidings subscriptions edit --help` shows what can be."
+        )
+    with installation(must_exist=True) as found:
+        asyncio.run(_edit(found, id, given, expected_version, json))
+
+
+async def _edit(found: Installation, id: int, given: dict[str, Any], version: int | None, json: bool) -> None:
+    async with found.engine("subscription_admin", size=1) as engine:
+        outcome = await actions.edit(
+            engine,
+            id,
+            given,
+            actor=person(),
+            rules=rules_of(found.settings),
+            vault=found.vault(),
+            expected_version=version,
+        )
+    trusted = outcome.subscription.verification is Verification.NONE and await _trust(found, id)
+    await _tell(found, replace(outcome, changed=outcome.changed or trusted), "as you want it", json)
+
+
+@app.command()
+def verify(id: Id, json: AsJson = False) -> None:
+    """Put the URL of a subscription in force."""
+
+    async def work(found: Installation) -> None:
+        seen = (await _look(found, id)).subscription
+        if seen.verification is not Verification.NONE:
+            raise TidingsError(
+                f"Verification by a call to the endpoint (`{seen.verification}`) is not yet available.",
+                "Hosts on the allow lists can be trusted instead: `tidings subscriptions edit ID --verification none`.",
+            )
+        await _tell(found, Outcome(seen, await _trust(found, id)), "trusted", json)
+
+    with installation(must_exist=True) as found:
+        asyncio.run(work(found))
+
+
+@app.command()
+def pause(id: Id, json: AsJson = False) -> None:
+    """Hold: events are still kept for it, nothing is sent, nothing is lost."""
+    _switch(actions.pause, id, "paused", json)
+
+
+@app.command()
+def resume(id: Id, json: AsJson = False) -> None:
+    """End a pause; what waited is sent."""
+    _switch(actions.resume, id, "resumed", json)
+
+
+@app.command()
+def activate(id: Id, json: AsJson = False) -> None:
+    """Take part in routing again."""
+    _switch(actions.activate, id, "activated", json)
+
+
+@app.command()
+def deactivate(id: Id, json: AsJson = False) -> None:
+    """Take no part in routing: events pass it by. Use `pause` to hold them instead."""
+    _switch(actions.deactivate, id, "deactivated", json)
+
+
+@app.command("rotate-secret")
+def rotate_secret(
+    id: Id,
+    overlap: Annotated[str, typer.Option(help="How long the older secrets stay valid; 0 ends them now.")] = "24h",
+    secret: Secret = None,
+    json: AsJson = False,
+) -> None:
+    """Make a new secret and print it; it is shown only now."""
+    seconds = _duration("overlap_seconds", overlap)
+    own = _secret(secret)
+
+    async def work(found: Installation) -> str:
+        async with found.engine("subscription_admin", size=1) as engine:
+            return await actions.rotate_secret(
+                engine, id, actor=person(), vault=found.vault(), overlap_seconds=seconds, secret=own
+            )
+
+    with installation(must_exist=True) as found:
+        made = asyncio.run(work(found))
+    view.show_rotated(id, made, seconds, json)
+
+
+@app.command()
+def replay(
+    id: Id,
+    since: Annotated[str, typer.Option(help="From when on: 2026-01-31T10:00:00Z, or how long ago: 2h, 7d.")],
+    json: AsJson = False,
+) -> None:
+    """Make up for what it missed: past events that its routes would send to it now, and that it never got.
+
+    Nothing is sent twice, so it may be broken off and begun again.
+    """
+    start = moment(since, "since")
+    assert start is not None
+    with installation(must_exist=True) as found:
+        done = asyncio.run(_replay(found, id, start))
+    view.show_replayed(id, done, json)
+
+
+async def _replay(found: Installation, id: int, since: datetime.datetime) -> Backfilled:
+    done = Backfilled(0, 0, 0, is_done=False)
+    async with found.engine("event_router", size=1) as engine:
+        with replay_progress() as show:
+            async for done in backfill(engine, id, since, person()):
+                show(done.looked_at, done.made)
+    return done
+
+
+def rules_of(settings: Settings) -> SubscriptionRules:
+    """The bounds that these settings set for every subscription."""
+    sending = settings.sending
+    return SubscriptionRules(
+        DestinationRules(sending.allow_http_hosts, sending.allow_networks, sending.allow_ports),
+        longest_timeout=settings.worker.longest_timeout,
+        longest_delay=settings.retries.max_delay_seconds,
+        most_in_flight=settings.worker.worker_slots // 4,
+    )
+
+
+async def _look(found: Installation, id: int) -> SeenSubscription:
+    async with found.engine("observer", size=1) as engine:
+        return await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
+
+
+async def _trust(found: Installation, id: int) -> bool:
+    destinations = rules_of(found.settings).destinations
+    async with found.engine("subscription_verifier", size=1) as engine:
+        return await VerifierOperations.step(
+            engine, lambda operations: trust(operations, id, actor=person(), rules=destinations)
+        )
+
+
+def _switch(action: Any, id: int, done: str, json: bool) -> None:
+    async def work(found: Installation) -> None:
+        async with found.engine("subscription_admin", size=1) as engine:
+            outcome = await action(engine, id, actor=person())
+        await _tell(found, outcome, done, json)
+
+    with installation(must_exist=True) as found:
+        asyncio.run(work(found))
+
+
+async def _tell(found: Installation, outcome: Outcome, done: str, json: bool) -> None:
+    view.show_outcome((await _look(found, outcome.subscription.id)), outcome.changed, done, json)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _limits(*texts: str | None) -> dict[str, Any]:
+    """`default` resets a limit."""
+    given = {name: text.strip() for name, text in zip(LIMITS, texts, strict=True) if text is not None}
+    return {name: None if text == _RESET else _limit(name, text) for name, text in given.items()}
+
+
+def _limit(name: str, text: str) -> float:
+    if name in _SECONDS:
+        return _duration(name, text)
+    try:
+        return read_whole_number(text)
+    except BadValue as bad:
+        raise SubscriptionRefused(f"{name}: {bad}.", field=name) from None
+
+
+def _duration(name: str, text: str) -> float:
+    try:
+        return read_duration(text)
+    except BadValue as bad:
+        raise SubscriptionRefused(f"{name}: {bad}.", field=name) from None
+
+
+def _headers(texts: list[str] | None) -> dict[str, str] | None:
+    if texts is None:
+        return None
+    headers: dict[str, str] = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or name in headers:
+            raise SubscriptionRefused("A header is there twice, or is not written as 'Name: value'.", field="headers")
+        headers[name] = value.strip(" ")
+    return headers
+
+
+def _secret(text: str | None) -> str | None:
+    return sys.stdin.readline().strip() if text == "-" else text

@@ -1,0 +1,73 @@
+"""What a router would decide about events now, without writing anything."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidings.db.engine import Engine
+from tidings.decisions.routing import Configuration, Decision, Subscriber
+from tidings.model.event import LoggedEvent
+from tidings.model.route import Route, RouteTarget
+from tidings.roles.observer.routing import RoutingObserver
+from tidings.roles.observer.subscriptions import SubscriptionObserver
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """One event and what it would come to, whatever was decided about it before."""
+
+    event: LoggedEvent
+    decisions: tuple[Decision, ...]
+
+
+async def preview(engine: Engine, *, event_id: int | None = None, last: int = 1) -> list[Previewed]:
+    """Of one event, or of the last ones, newest first."""
+    configuration = Configuration(0, await _routes(engine), await _subscribers(engine))
+    events = await RoutingObserver.step(engine, lambda observer: _events(observer, event_id, last))
+    return [Previewed(event, configuration.decide(event)) for event in events]
+
+
+async def _events(observer: RoutingObserver, event_id: int | None, last: int) -> list[LoggedEvent]:
+    found = await observer.events(last) if event_id is None else [await observer.event(event_id)]
+    return [
+        LoggedEvent(one["id"], one["event_domain"], one["event_type"], one["event_stream"], one["correlation_id"])
+        for one in found
+    ]
+
+
+async def _routes(engine: Engine) -> list[Route]:
+    async def all_pages(observer: RoutingObserver) -> list[Route]:
+        found: list[Mapping[str, Any]] = []
+        while page := await observer.routes(_PAGE, after=found[-1]["id"] if found else 0):
+            found += page
+        return [_route(one) for one in found]
+
+    return await RoutingObserver.step(engine, all_pages)
+
+
+def _route(row: Mapping[str, Any]) -> Route:
+    return Route(
+        row["id"],
+        row["event_domain"],
+        row["event_type"],
+        row["event_stream"],
+        RouteTarget(row["target"]),
+        row["task_biz_type"],
+        row["enabled"],
+        row["dry_run"],
+    )
+
+
+async def _subscribers(engine: Engine) -> Sequence[Subscriber]:
+    async def all_pages(observer: SubscriptionObserver) -> list[Subscriber]:
+        found: list[Subscriber] = []
+        while page := await observer.subscriptions(_PAGE, after=found[-1].id if found else 0):
+            found += [
+                Subscriber(one.id, one.event_domain, one.event_type, one.active, one.verified)
+                for one in (seen.subscription for seen in page)
+            ]
+        return found
+
+    return await SubscriptionObserver.step(engine, all_pages)

@@ -1,0 +1,141 @@
+"""What the observer can tell about routing: routes, gates, routers, events, and what was decided about them.
+
+Lists come in pages, along an index, and never carry payloads.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidings.db.operations import Operations
+from tidings.db.session import Row
+from tidings.errors import NotFound
+from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
+
+END = 2**63 - 1
+_EVER = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
+_SHOWN_OF_ONE = 200
+_MOST_ROUTERS = 1000
+
+Shown = Mapping[str, Any]
+
+
+class RoutingObserver(Operations):
+    """Its statements are the observer's own; what it gives is what they yield, with the same types on every engine."""
+
+    async def routes(self, limit: int, after: int = 0) -> list[Shown]:
+        rows = await self._rows("routes_after", after=after, limit=limit)
+        return [_with_flags(row, "enabled", "dry_run") for row in rows]
+
+    async def gates(self) -> list[Shown]:
+        """Every gate that decides something; one that is missing is closed, and is shown as such."""
+        rows = await self._rows("gates_after", after="", limit=_MOST_ROUTERS)
+        stored = {row["name"]: _with_flags(row, "is_open") for row in rows}
+        routers = await self.routers(_MOST_ROUTERS)
+        workers = [router["worker_name"] for router in routers] or [DEFAULT_ROUTER]
+        wanted = dict.fromkeys([ROUTING_GATE, *map(router_gate, workers), *stored])
+        return [stored.get(name, _missing_gate(name)) for name in wanted]
+
+    async def routers(self, limit: int, after: str = "") -> list[Shown]:
+        return [_router(row) for row in await self._rows("routers_after", after=after, limit=limit, only="")]
+
+    async def router(self, worker_name: str) -> Shown:
+        """One router with its holes, the lowest first."""
+        row = await self._row("routers_after", after="", limit=1, only=worker_name)
+        if row is None:
+            raise NotFound(
+                f"There is no router named {worker_name!r}.", "`tidings routers list` shows those there are."
+            )
+        holes = await self._rows("router_holes", worker_name=worker_name, limit=_SHOWN_OF_ONE)
+        return {**_router(row), "holes": [dict(hole) for hole in holes]}
+
+    async def newest_event(self) -> int:
+        """The highest id that is visible; 0 in an empty log."""
+        row = await self._row("newest_event")
+        return row["id"] or 0 if row else 0
+
+    async def open_writers(self) -> list[tuple[int | None, float | None]]:
+        """The process and the age in seconds of each transaction that may still bring events, where it is shown."""
+        return [(row["pid"], row["open_seconds"]) for row in await self._rows("open_writers")]
+
+    async def route_dead_letters(self, limit: int, before: int = END, *, resolved_too: bool = False) -> list[Shown]:
+        name = "route_dead_letters_before" if resolved_too else "unresolved_route_dead_letters_before"
+        return _dicts(await self._rows(name, before=before, limit=limit))
+
+    async def route_dead_letter(self, id: int) -> Shown:
+        """One routing dead letter, with the event as it was."""
+        row = await self._row("route_dead_letter", id=id)
+        if row is None:
+            raise NotFound(
+                f"There is no routing dead letter {id}.",
+                "`tidings route-dead-letters list --all` shows those there are.",
+            )
+        return dict(row)
+
+    async def unresolved_route_dead_letters(self, among: int) -> tuple[int, Shown | None]:
+        """How many of the newest `among` are unresolved, and the newest of those."""
+        row = await self._row("unresolved_among_newest", among=among)
+        if row is None or row["newest"] is None:
+            return 0, None
+        return row["unresolved"], await self.route_dead_letter(row["newest"])
+
+    async def events(self, limit: int, before: int = END, event_type: str = "") -> list[Shown]:
+        """The newest events, or those of one type."""
+        if event_type:
+            rows = await self._rows("events_of_type_before", event_type=event_type, before=before, limit=limit)
+        else:
+            rows = await self._rows("events_before", before=before, limit=limit)
+        return _dicts(rows)
+
+    async def events_between(
+        self,
+        since: datetime.datetime | None,
+        until: datetime.datetime | None,
+        limit: int,
+        before: int | None = None,
+    ) -> list[Shown]:
+        """Those that were written in a span of time, its ends included; `before` is the last event of a page."""
+        if before is not None:
+            until = (await self.event(before))["created_at"]
+        rows = await self._rows(
+            "events_between", since=since or _EVER, until=until or _NEVER, before=before or END, limit=limit
+        )
+        return _dicts(rows)
+
+    async def events_with_external_id(self, event_domain: str, external_id: str) -> list[Shown]:
+        rows = await self._rows("events_with_external_id", event_domain=event_domain, external_id=external_id)
+        return _dicts(rows)
+
+    async def event(self, id: int) -> Shown:
+        """One event, with its payload and what routers decided about it."""
+        row = await self._row("event", id=id)
+        if row is None:
+            raise NotFound(f"There is no event {id}.", "`tidings events list` shows the newest ones.")
+        attempts = await self._rows("attempts_of_event", event_id=id, limit=_SHOWN_OF_ONE)
+        return {**row, "route_attempts": _dicts(attempts)}
+
+
+def _dicts(rows: Sequence[Row]) -> list[Shown]:
+    return [dict(row) for row in rows]
+
+
+def _with_flags(row: Row, *flags: str) -> Shown:
+    return {**row, **{flag: bool(row[flag]) for flag in flags}}
+
+
+def _missing_gate(name: str) -> Shown:
+    return {"name": name, "is_open": False, "reason": "", "changed_by": "", "changed_at": None}
+
+
+def _router(row: Row) -> Shown:
+    """`lag` is an upper bound: it counts the ids after the position, of every domain, used or not."""
+    shown = _with_flags(row, "knows_its_last_event")
+    now, oldest = row["now"], row["oldest_hole"]
+    return {
+        **{name: value for name, value in shown.items() if name != "now"},
+        "lag": max(0, (row["newest_event_id"] or 0) - row["position"]),
+        "hole_ranges": row["hole_ranges"] or 0,
+        "hole_ids": int(row["hole_ids"] or 0),
+        "oldest_hole_seconds": (now - oldest).total_seconds() if oldest else None,
+    }

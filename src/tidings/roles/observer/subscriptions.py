@@ -1,0 +1,36 @@
+"""What the observer can tell about subscriptions: everything but their secrets and headers."""
+
+import datetime
+from dataclasses import dataclass
+
+from tidings.db.operations import Operations
+from tidings.db.session import Row
+from tidings.errors import NotFound
+from tidings.model.subscription import Subscription, subscription_from
+
+_BIGGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class SeenSubscription:
+    subscription: Subscription
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+class SubscriptionObserver(Operations):
+    """Its statements are the observer's own."""
+
+    async def subscriptions(self, limit: int, after: int = 0) -> list[SeenSubscription]:
+        rows = await self._rows("subscriptions", limit=limit, after=after)
+        return [_seen(row) for row in rows]
+
+    async def subscription(self, id: int) -> SeenSubscription:
+        row = await self._row("subscription", id=id) if 0 < id <= _BIGGEST_ID else None
+        if row is None:
+            raise NotFound(f"There is no subscription {id}.", "`tidings subscriptions list` shows those there are.")
+        return _seen(row)
+
+
+def _seen(row: Row) -> SeenSubscription:
+    return SeenSubscription(subscription_from(row), row["created_at"], row["updated_at"])
