@@ -12,12 +12,18 @@ from tidings.db.names import Names
 from tidings.db.rights import Right, grantees, wanted_rights
 from tidings.decisions.diagnosing import (
     Finding,
+    GateFacts,
     Health,
+    OpenWriter,
+    RouterFacts,
     judge_boundary,
     judge_clock,
+    judge_gates,
     judge_isolation,
     judge_migrations,
     judge_rights,
+    judge_route_dead_letters,
+    judge_routers,
     judge_schema,
     judge_settings,
     right,
@@ -25,9 +31,12 @@ from tidings.decisions.diagnosing import (
 from tidings.errors import TidingsError
 from tidings.flow import OWNER, ROLE_NAMES
 from tidings.roles.observer.operations import ObserverOperations
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.wiring import Installation
 
 _DURABLE = "Without these a commit that was acknowledged can be lost. Set them on the server."
+_DEAD_LETTERS_LOOKED_AT = 10_000
+_ROUTERS_LOOKED_AT = 1_000
 _IDS = "Routers hold back where they can't prove that no event is missing. See docs/operating."
 
 
@@ -38,7 +47,11 @@ async def examine(installation: Installation) -> AsyncIterator[Finding]:
             yield right("connection", f"{engine.server}, as {installation.names.login('observer')}")
             async for finding in _examine_server(engine):
                 yield finding
-            yield await _schema_version(engine, installation)
+            version = await _schema_version(engine, installation)
+            yield version
+            if version.health is Health.RIGHT:
+                for finding in await _routing(engine):
+                    yield finding
     except TidingsError as error:
         yield Finding("connection", Health.WRONG, error.what, error.remedy)
         return
@@ -63,6 +76,40 @@ async def _schema_version(engine: Engine, installation: Installation) -> Finding
     except TidingsError as error:
         return Finding("schema version", Health.WRONG, error.what, error.remedy)
     return judge_migrations(missing, newest_version(engine.dialect.family))
+
+
+async def _routing(engine: Engine) -> list[Finding]:
+    try:
+        return await RoutingObserver.step(engine, _examine_routing)
+    except TidingsError as error:
+        return [Finding("routing", Health.WRONG, error.what, error.remedy)]
+
+
+async def _examine_routing(observer: RoutingObserver) -> list[Finding]:
+    has_events = await observer.newest_event() > 0
+    gates = [
+        GateFacts(gate["name"], gate["is_open"], gate["reason"], gate["changed_at"] is not None)
+        for gate in await observer.gates()
+    ]
+    routers = [
+        RouterFacts(
+            router["worker_name"],
+            router["event_domain"],
+            router["position"],
+            router["lag"],
+            router["hole_ids"],
+            router["oldest_hole_seconds"] or 0.0,
+            router["knows_its_last_event"],
+        )
+        for router in await observer.routers(_ROUTERS_LOOKED_AT)
+    ]
+    writers = [OpenWriter(pid, seconds) for pid, seconds in await observer.open_writers()]
+    unresolved, newest = await observer.unresolved_route_dead_letters(_DEAD_LETTERS_LOOKED_AT)
+    return [
+        judge_gates(gates, has_events),
+        judge_routers(routers, writers, has_events),
+        judge_route_dead_letters(unresolved, newest["error"] if newest else "", _DEAD_LETTERS_LOOKED_AT),
+    ]
 
 
 async def _rights(installation: Installation) -> Finding:

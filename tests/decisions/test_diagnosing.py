@@ -1,9 +1,11 @@
 """Every judgement of `doctor`, on facts that no healthy server would show."""
 
+from dataclasses import replace
+
 import pytest
 
 from tidings.decisions import diagnosing
-from tidings.decisions.diagnosing import Finding, Health, ServerSetting
+from tidings.decisions.diagnosing import Finding, GateFacts, Health, OpenWriter, RouterFacts, ServerSetting
 
 
 def test_a_server_that_may_lose_commits_is_wrong_and_the_setting_is_named() -> None:
@@ -51,3 +53,64 @@ def test_doubt_is_not_illness() -> None:
     doubtful = Finding("boundary", Health.DOUBTFUL, "")
     assert diagnosing.is_well([doubtful])
     assert not diagnosing.is_well([doubtful, Finding("rights", Health.WRONG, "")])
+
+
+OPEN = GateFacts("routing", True, "", True)
+NEVER_OPENED = GateFacts("router:default", False, "", False)
+ROUTER = RouterFacts("default", "*", 7, 3, 0, 0.0, True)
+
+
+def test_open_gates_are_right() -> None:
+    assert diagnosing.judge_gates([OPEN], True) == Finding("gates", Health.RIGHT, "open: routing")
+
+
+def test_a_closed_gate_is_doubtful_with_its_reason_and_the_way_to_open_it() -> None:
+    finding = diagnosing.judge_gates([OPEN, GateFacts("router:shop", False, "stocktaking", True)], False)
+    assert (finding.health, finding.says) == (Health.DOUBTFUL, "closed: router:shop (stocktaking)")
+    assert "tidings gates open router:shop" in finding.remedy
+
+
+@pytest.mark.parametrize(("has_events", "health"), [(False, Health.RIGHT), (True, Health.DOUBTFUL)])
+def test_gates_that_nobody_opened_yet_are_right_until_an_event_waits(has_events: bool, health: Health) -> None:
+    finding = diagnosing.judge_gates([NEVER_OPENED], has_events)
+    assert finding.health is health
+    assert "never opened" in finding.says
+    assert "tidings gates open" in finding.remedy
+
+
+@pytest.mark.parametrize(("has_events", "health"), [(False, Health.RIGHT), (True, Health.DOUBTFUL)])
+def test_no_router_is_right_until_an_event_waits(has_events: bool, health: Health) -> None:
+    assert diagnosing.judge_routers([], [], has_events).health is health
+
+
+def test_a_router_is_shown_with_its_place_and_its_lag() -> None:
+    finding = diagnosing.judge_routers([ROUTER], [], True)
+    assert finding == Finding("routers", Health.RIGHT, "default (*) at 7, at most 3 behind")
+
+
+@pytest.mark.parametrize(("age", "health"), [(299.0, Health.RIGHT), (301.0, Health.DOUBTFUL)])
+def test_a_hole_is_doubtful_when_it_is_older_than_five_minutes(age: float, health: Health) -> None:
+    finding = diagnosing.judge_routers([replace(ROUTER, hole_ids=2, oldest_hole_seconds=age)], [], True)
+    assert finding.health is health
+    assert f"2 missing ids, the oldest for {age:.0f} s" in finding.says
+
+
+def test_what_old_holes_wait_for_is_said_as_far_as_it_is_shown() -> None:
+    waiting = [replace(ROUTER, hole_ids=2, oldest_hole_seconds=900.0)]
+    assert "An open transaction of a producer" in diagnosing.judge_routers(waiting, [], True).remedy
+    writers = [OpenWriter(4711, 901.2), OpenWriter(4712, None), OpenWriter(None, None)]
+    remedy = diagnosing.judge_routers(waiting, writers, True).remedy
+    assert "process 4711, open for 901 s; process 4712; a prepared transaction" in remedy
+
+
+def test_a_router_that_does_not_know_the_log_again_waits_for_a_person() -> None:
+    finding = diagnosing.judge_routers([ROUTER, replace(ROUTER, name="shop", knows_its_last_event=False)], [], True)
+    assert finding.health is Health.DOUBTFUL
+    assert "tidings routers confirm shop" in finding.remedy
+
+
+def test_unresolved_routing_dead_letters_are_doubtful_with_the_newest_error() -> None:
+    assert diagnosing.judge_route_dead_letters(0, "", 10).health is Health.RIGHT
+    finding = diagnosing.judge_route_dead_letters(2, "the row was too long", 10)
+    assert (finding.health, "the row was too long" in finding.says) == (Health.DOUBTFUL, True)
+    assert "tidings route-dead-letters list" in finding.remedy

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from tidings.cli.context import installation, settings
+from tidings.cli.gates import OPENING
 from tidings.cli.output import migration_progress, out, say, show_json
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.address import read_address
@@ -80,7 +81,8 @@ async def run_migrations(found: Installation, roles: Roles) -> None:
     if found.embedded is None and made and passwords:
         show_logins(found, {login: passwords[login] for login in made})
     if missing:
-        say("The gates are closed: nothing is routed until they are opened.")
+        say("The gates are closed: nothing is routed until somebody makes a route and opens them:")
+        say(f"  tidings routes add --type '*'\n  {OPENING}")
 
 
 def show_logins(found: Installation, passwords: dict[str, str]) -> None:

@@ -6,7 +6,19 @@ from typing import NoReturn
 import typer
 
 import tidings
-from tidings.cli import database, demo, events, flow, gates, route_dead_letters, routers, routes, running, subscriptions
+from tidings.cli import (
+    database,
+    demo,
+    events,
+    flow,
+    gates,
+    publishing,
+    route_dead_letters,
+    routers,
+    routes,
+    running,
+    subscriptions,
+)
 from tidings.cli.context import take_setting_flags
 from tidings.cli.output import show_error
 from tidings.errors import DatabaseUrlInvalid, InputRefused, SettingsInvalid, TidingsError
@@ -20,6 +32,7 @@ app = typer.Typer(
 )
 database.add_to(app)
 running.add_to(app)
+publishing.add_to(app)
 for part in (events, routes, routers, gates, route_dead_letters):
     part.add_to(app)
 demo.add_to(app)

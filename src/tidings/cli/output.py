@@ -1,7 +1,7 @@
 """How the command line speaks: tables for people, JSON for machines, progress on a terminal, errors that help."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,3 +48,16 @@ def migration_progress(total: int) -> Iterator[None]:
 
         with listening(step):
             yield
+
+
+@contextmanager
+def replay_progress() -> Iterator[Callable[[int, int], None]]:
+    """Counts past events while they are gone through; how many there are nobody knows before."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        bar = progress.add_task("replaying", total=None)
+
+        def show(looked_at: int, made: int) -> None:
+            progress.update(bar, description=f"replaying: {looked_at:,} events, {made:,} to be sent")
+
+        yield show

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LARGEST_CLOCK_DIFFERENCE = 30.0
+OLDEST_HOLE = 300.0
 _SHOWN = 6
 
 
@@ -33,6 +34,41 @@ class ServerSetting:
     @property
     def is_right(self) -> bool:
         return self.value.lower() in self.wanted.lower().split("|")
+
+
+@dataclass(frozen=True)
+class GateFacts:
+    """`was_made` is false for a gate that nobody ever opened or closed."""
+
+    name: str
+    is_open: bool
+    reason: str
+    was_made: bool
+
+
+@dataclass(frozen=True)
+class RouterFacts:
+    """Where a router is; `lag` counts ids, so it is never less than the events that wait."""
+
+    name: str
+    event_domain: str
+    position: int
+    lag: int
+    hole_ids: int
+    oldest_hole_seconds: float
+    knows_its_last_event: bool
+
+
+@dataclass(frozen=True)
+class OpenWriter:
+    """A transaction that may still bring events; what this login is not shown of it is None."""
+
+    pid: int | None
+    open_seconds: float | None
+
+    def __str__(self) -> str:
+        process = "a prepared transaction" if self.pid is None else f"process {self.pid}"
+        return process if self.open_seconds is None else f"{process}, open for {self.open_seconds:.0f} s"
 
 
 def right(subject: str, says: str) -> Finding:
@@ -104,6 +140,67 @@ def judge_boundary(sharing: Sequence[str]) -> Finding:
         Health.DOUBTFUL,
         f"{len(sharing)} roles share one login and only SET ROLE: that keeps mistakes out, but is no boundary",
         "Run `tidings migrate --roles=create` and set TIDINGS_DATABASE_URL_<ROLE> for each role.",
+    )
+
+
+def judge_gates(gates: Sequence[GateFacts], has_events: bool) -> Finding:
+    """In an empty log, gates that nobody has touched yet are as they should be."""
+    closed = [gate for gate in gates if not gate.is_open]
+    if not closed:
+        return right("gates", "open: " + ", ".join(gate.name for gate in gates))
+    says = "closed: " + listed([_closed_gate(gate) for gate in closed])
+    if not has_events and not any(gate.was_made for gate in gates):
+        return Finding("gates", Health.RIGHT, says, "`tidings gates open --all` lets events through.")
+    remedy = " and ".join(f"`tidings gates open {gate.name}`" for gate in closed[:_SHOWN])
+    return Finding("gates", Health.DOUBTFUL, says, f"Nothing is lost, but nothing is routed there: {remedy}.")
+
+
+def _closed_gate(gate: GateFacts) -> str:
+    if not gate.was_made:
+        return f"{gate.name} (never opened)"
+    return f"{gate.name} ({gate.reason})" if gate.reason else gate.name
+
+
+def judge_routers(routers: Sequence[RouterFacts], writers: Sequence[OpenWriter], has_events: bool) -> Finding:
+    if not routers:
+        start = "`tidings run router` makes the first one, when the gates are open."
+        return Finding("routers", Health.DOUBTFUL if has_events else Health.RIGHT, "none yet", start)
+    strangers = [router for router in routers if not router.knows_its_last_event]
+    waiting = [router for router in routers if router.oldest_hole_seconds > OLDEST_HOLE]
+    says = listed([_router_line(router) for router in routers])
+    if strangers:
+        names = ", ".join(router.name for router in strangers)
+        remedy = (
+            f"The last event that was routed is missing or another one; {names} holds. If the log is the right one:"
+            f" `tidings routers confirm {strangers[0].name}`."
+        )
+        return Finding("routers", Health.DOUBTFUL, says, remedy)
+    if waiting:
+        return Finding("routers", Health.DOUBTFUL, says, _what_holes_wait_for(writers))
+    return right("routers", says)
+
+
+def _router_line(router: RouterFacts) -> str:
+    place = f"{router.name} ({router.event_domain}) at {router.position}, at most {router.lag} behind"
+    if not router.hole_ids:
+        return place
+    return f"{place}, {router.hole_ids} missing ids, the oldest for {router.oldest_hole_seconds:.0f} s"
+
+
+def _what_holes_wait_for(writers: Sequence[OpenWriter]) -> str:
+    if writers:
+        return f"An open transaction may still bring those events; end it: {listed([str(one) for one in writers])}."
+    return "An open transaction of a producer may still bring those events, or no router runs to close the holes."
+
+
+def judge_route_dead_letters(unresolved: int, newest_error: str, looked_at: int) -> Finding:
+    if not unresolved:
+        return right("routing dead letters", "none that is unresolved")
+    return Finding(
+        "routing dead letters",
+        Health.DOUBTFUL,
+        f"{unresolved} unresolved among the newest {looked_at}; the newest: {newest_error}",
+        "Look with `tidings route-dead-letters list`.",
     )
 
 

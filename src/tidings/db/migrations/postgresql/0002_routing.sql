@@ -20,7 +20,7 @@ CREATE TRIGGER subscription_config_changed AFTER INSERT OR UPDATE OR DELETE OR T
 -- last_event_number: the highest number drawn for an event, visible or not; the sequence itself is nobody's to touch
 CREATE FUNCTION last_event_number() RETURNS TABLE (drawn bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp AS $$
-    SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass), 0)
+    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM events_id_seq
 $$;
 
 -- add_subscription_secret: puts a sealed secret before the older ones, for somebody who may not read them

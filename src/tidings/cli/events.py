@@ -1,0 +1,64 @@
+"""`events`: the log, and what was decided about one event."""
+
+from typing import Annotated
+
+import typer
+
+from tidings.cli.acting import as_role
+from tidings.cli.listing import AsJson, Limit, moment, say_more, show_list, show_one
+from tidings.cli.output import out
+from tidings.errors import InputRefused
+from tidings.roles.observer.routing import END, RoutingObserver, Shown
+
+COLUMNS = ("id", "created_at", "event_type", "event_domain", "event_stream", "external_id")
+ATTEMPT_COLUMNS = ("attempt_no", "worker_name", "route_id", "route_kind", "status", "matched", "reason", "detail")
+
+app = typer.Typer(help="The log of events.")
+
+
+def add_to(root: typer.Typer) -> None:
+    root.add_typer(app, name="events", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(
+    type: Annotated[str, typer.Option(help="Only this type.")] = "",
+    external_id: Annotated[str, typer.Option(help="Only the one that has this external id.")] = "",
+    domain: Annotated[str, typer.Option(help="The domain of the external id.")] = "default",
+    since: Annotated[str | None, typer.Option(help="Only from then on: 2026-01-31T10:00:00Z, or 15m, 2h, 3d.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only until then.")] = None,
+    before: Annotated[int | None, typer.Option(min=1, max=END, help="Go on after this event of a page.")] = None,
+    limit: Limit = 50,
+    json: AsJson = False,
+) -> None:
+    """List events, newest first: all, or by type, by external id, or by time. One of these at a time."""
+    in_time = since is not None or until is not None
+    if bool(type) + bool(external_id) + in_time > 1:
+        raise InputRefused(
+            "Type, external id and time can't be combined: no index would serve that.", "Choose one.", field="type"
+        )
+    first, last = moment(since, "since"), moment(until, "until")
+
+    async def found(observer: RoutingObserver) -> list[Shown]:
+        if external_id:
+            return await observer.events_with_external_id(domain, external_id)
+        if in_time:
+            return await observer.events_between(first, last, limit, before)
+        return await observer.events(limit, before or END, type)
+
+    events = as_role("observer", lambda engine: RoutingObserver.step(engine, found))
+    show_list(events, COLUMNS, as_json=json, nothing="There is no such event.")
+    say_more(events, limit, "--before")
+
+
+@app.command()
+def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
+    """Show one event, with its payload and what routers decided about it."""
+    event = dict(as_role("observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.event(id))))
+    if json:
+        show_one(event, as_json=True)
+        return
+    attempts = event.pop("route_attempts")
+    show_one(event, as_json=False)
+    out.print()
+    show_list(attempts, ATTEMPT_COLUMNS, as_json=False, nothing="No router has decided about it yet.")

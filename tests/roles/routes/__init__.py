@@ -1,0 +1,1 @@
+"""The role route_admin on both engines."""
