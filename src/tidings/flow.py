@@ -69,6 +69,9 @@ def _call(*routines: str) -> tuple[Permission, ...]:
 # Every process looks at these before it starts.
 _KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations")
 _AUDITED = _insert("audit_log")
+_PRESENT = (_read("worker_presence") + _insert("worker_presence") + _update("worker_presence", "seen_at")) + _delete(
+    "worker_presence"
+)
 _SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
 _CURSOR_PLACE = ("position", "last_event_id", "last_event_correlation_id", "last_event_created_at", "updated_at")
 _TASK_OUTCOME = ("status", "version", "retry_count", "next_run_time", "result_msg", "updated_at")
@@ -168,6 +171,7 @@ ROLES = (
         "event_router",
         "turns events into sagas and tasks, once each, and records why",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "sys_pending_tasks")
         + _read("route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
         # A task that was archived is not made a second time.
@@ -196,6 +200,7 @@ ROLES = (
         "saga_orchestrator",
         "alone moves sagas, creates their jobs and buries what is exhausted",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _update(
@@ -217,6 +222,7 @@ ROLES = (
         "job_worker",
         "leases jobs, sends them, reports what came back; decides nothing",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("events", "subscriptions", "webhook_delivery_sagas", "webhook_delivery_jobs")
         + _update(
             "webhook_delivery_jobs",
@@ -238,6 +244,7 @@ ROLES = (
         "lease_cleaner",
         "alone ends stale leases",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("webhook_delivery_jobs")
         + _update(
             "webhook_delivery_jobs",
@@ -259,6 +266,18 @@ ROLES = (
         + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _call("requeue_dead_letters", "resend_sagas")
+        + _read("mass_requeues")
+        + _insert_but("mass_requeues", "id")
+        + _update(
+            "mass_requeues",
+            "status",
+            "position",
+            "started_count",
+            "already_count",
+            "refused_count",
+            "updated_at",
+            "finished_at",
+        )
         + _AUDITED,
     ),
     Role(
@@ -270,6 +289,7 @@ ROLES = (
         "task_worker",
         "claims tasks by their version, runs handlers, stores the outcome",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("sys_pending_tasks")
         + _update("sys_pending_tasks", *_TASK_OUTCOME, "worker_id")
         + _AUDITED,
@@ -278,13 +298,18 @@ ROLES = (
     Role(
         "task_rescuer",
         "takes tasks back from workers that went silent",
-        _KNOWS_WHERE_IT_IS + _read("sys_pending_tasks") + _update("sys_pending_tasks", *_TASK_OUTCOME) + _AUDITED,
+        _KNOWS_WHERE_IT_IS
+        + _PRESENT
+        + _read("sys_pending_tasks")
+        + _update("sys_pending_tasks", *_TASK_OUTCOME)
+        + _AUDITED,
         process="rescuer",
     ),
     Role(
         "task_archiver",
         "moves finished tasks to the history",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("sys_pending_tasks", "sys_pending_tasks_history")
         + _insert("sys_pending_tasks_history")
         + _delete("sys_pending_tasks")
@@ -297,6 +322,7 @@ ROLES = (
         "retention",
         "removes whole finished stories, where somebody asked for it",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
         + _read("route_attempts", "route_dead_letters", "sys_pending_tasks", "sys_pending_tasks_history")
         + _delete("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
@@ -310,7 +336,7 @@ ROLES = (
         _KNOWS_WHERE_IT_IS
         + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "webhook_delivery_jobs")
         + _read("dead_letters", "route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
-        + _read("sys_pending_tasks", "sys_pending_tasks_history", "audit_log")
+        + _read("sys_pending_tasks", "sys_pending_tasks_history", "audit_log", "worker_presence", "mass_requeues")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _read_but("api_keys", "key_hash"),
     ),

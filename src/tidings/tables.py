@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from tidings.model.dead_letter import MassRequeueStatus
 from tidings.model.job import JobStatus
 from tidings.model.route import RouteAttemptStatus, RouteTarget
 from tidings.model.saga import SagaStatus
@@ -243,7 +244,11 @@ DEAD_LETTERS = Table(
         _instant("failed_at"),
         Column("payload_snapshot", "json"),
     ),
-    indexes=(_unique("idx_dead_saga", "saga_id"), _index("idx_dead_event", "event_id")),
+    indexes=(
+        _unique("idx_dead_saga", "saga_id"),
+        _index("idx_dead_event", "event_id"),
+        _index("idx_dead_subscription", "subscription_id", "id"),
+    ),
     guards=_guards(
         "dead_letter_changed dead_letter_removed dead_letter_truncated",
         "dead_letter_changed dead_letter_removed",
@@ -392,6 +397,39 @@ TASKS_HISTORY = Table(
     ),
 )
 
+WORKER_PRESENCE = Table(
+    "worker_presence",
+    (
+        _text("worker_id", 100),
+        _text("process", 40),
+        _text("host", 255),
+        Column("pid", "int"),
+        _text("version", 40),
+        _instant("started_at"),
+        _instant("seen_at"),
+    ),
+    key=("worker_id",),
+)
+
+MASS_REQUEUES = Table(
+    "mass_requeues",
+    (
+        _id(),
+        Column("status", _any_of(*MassRequeueStatus), f"'{MassRequeueStatus.RUNNING}'"),
+        Column("filter", "json"),
+        Column("rate", "int"),
+        _text("requested_by", 200),
+        Column("total", "bigint"),
+        Column("position", "bigint", "0"),
+        Column("last_id", "bigint"),
+        *(Column(f"{outcome}_count", "bigint", "0") for outcome in ("started", "already", "refused")),
+        _instant("created_at"),
+        _instant("updated_at"),
+        _instant("finished_at", null=True),
+    ),
+    checks=("mass_requeue_status_known", "mass_requeue_counts"),
+)
+
 API_KEYS = Table(
     "api_keys",
     (
@@ -492,6 +530,8 @@ TABLES = (
     DEAD_LETTERS,
     TASKS,
     TASKS_HISTORY,
+    WORKER_PRESENCE,
+    MASS_REQUEUES,
     API_KEYS,
     AUDIT_LOG,
     CONFIG_VERSION,

@@ -122,12 +122,24 @@ def compiled(text: str, dialect: Dialect) -> Statement:
             "SELECT * FROM unnest($1::bigint[], $2::text[])",
             "VALUES (1,'x'),(2,'y')",
         ),
+        (
+            "{pick :seconds_each double precision for j.id in :ids}",
+            "($1::double precision[])[array_position($2::bigint[], j.id)]",
+            "ELT(FIELD(j.id, 1,2), 0.5e0,7.0e0)",
+        ),
     ],
 )
 def test_each_word_is_put_into_the_words_of_the_engine(text: str, postgresql: str, mariadb: str) -> None:
-    arguments = {"seconds": 5, "ids": [1, 2], "r": [(1, "x"), (2, "y")]}
+    arguments = {"seconds": 5, "ids": [1, 2], "seconds_each": [0.5, 7e0], "r": [(1, "x"), (2, "y")]}
     assert numbered_text(compiled(text, POSTGRESQL)) == f"/* clerk.it */ {postgresql}"
     assert literal_text(compiled(text, MARIADB), arguments) == f"/* clerk.it */ {mariadb}"
+
+
+def test_a_text_is_repeated_for_each_row_where_there_is_no_lateral() -> None:
+    text = "{each lanes(id, room): SELECT id FROM s WHERE lane = lanes.id LIMIT lanes.room}"
+    said = literal_text(compiled(text, MARIADB), {"lanes": [(1, 2), ("o'k", 4)]})
+    first, second = "SELECT id FROM s WHERE lane = 1 LIMIT 2", "SELECT id FROM s WHERE lane = 'o\\'k' LIMIT 4"
+    assert said == f"/* clerk.it */ ({first}) UNION ALL ({second})"
 
 
 def test_mysql_wants_a_word_before_each_row_of_a_batch() -> None:
@@ -209,6 +221,39 @@ async def test_a_batch_can_be_joined_and_its_first_row_sets_no_bounds(shelf: She
         (2, None),
         (3, asked[2][1]),
     ]
+
+
+async def test_each_row_of_an_update_gets_the_value_at_its_place(shelf: Shelf) -> None:
+    clerk = await shelf.clerk()
+    for id in (1, 2, 3):
+        await keep(clerk, id)
+    changed = await do(
+        clerk,
+        "reword",
+        ids=[3, 1],
+        all_words=["it's %s", None],
+        wholes=[None, 2**62],
+        fractions=[0.1, 1e300],
+        raws=[b"\x00'\\\xff", None],
+    )
+    rows = {id: await kept(clerk, id) for id in (1, 2, 3)}
+    assert changed == 2
+    assert (rows[3]["words"], rows[3]["whole"], rows[3]["fraction"], rows[3]["raw"]) == (
+        "it's %s",
+        None,
+        0.1,
+        b"\x00'\\\xff",
+    )
+    assert (rows[1]["words"], rows[1]["whole"], rows[1]["fraction"], rows[1]["raw"]) == (None, 2**62, 1e300, None)
+    assert rows[2]["words"] is None
+
+
+async def test_the_first_few_of_each_group_are_one_statement(shelf: Shelf) -> None:
+    clerk = await shelf.clerk()
+    for id in range(1, 10):
+        await keep(clerk, id, whole=id % 3)
+    rows = await ask(clerk, "nearest", lanes=[(0, 2), (1, 1), (7, 5)])
+    assert [(row["lane"], row["id"]) for row in rows] == [(0, 3), (0, 6), (1, 1)]
 
 
 async def test_a_call_with_missing_or_unknown_arguments_is_refused(shelf: Shelf) -> None:

@@ -1,7 +1,9 @@
 """The closed list of words in which the engines differ, readable in place in our .sql files.
 
-`{now}` · `{now + :seconds}` · `{lease_until - :seconds}` · `{in :ids}` · `{rows jobs(saga_id bigint, attempt_no int)}`.
-Anything more is an override file.
+`{now}` · `{now + :seconds}` · `{lease_until - :seconds}` · `{in :ids}` · `{rows jobs(saga_id bigint, attempt_no int)}`
+· `{table events}` · `{pick :delays double precision for id in :ids}`, the value at the same place in another list.
+Anything more is an override file. There, on MySQL alone, `{each lanes(id, room): SELECT … = lanes.id LIMIT lanes.room}`
+stands for the LATERAL that it lacks: the text once for each row, with UNION ALL between.
 """
 
 import re
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 _SHIFT = re.compile(r"([a-z_.]+)\s*([+-])\s*(:[a-z_]+)")
 _IN = re.compile(r"in\s+(:[a-z_]+)")
 _ROWS = re.compile(r"rows\s+([a-z_]+)\s*\(([^)]*)\)", re.DOTALL)
+_TABLE = re.compile(r"table\s+([a-z_]+)")
+_PICK = re.compile(r"pick\s+(:[a-z_]+)\s+([a-z][a-z0-9 ]*?)\s+for\s+([a-z_.]+)\s+in\s+(:[a-z_]+)")
 _COLUMN = re.compile(r"\s*([a-z_]+)\s+([a-z][a-z0-9_ ]*?)\s*")
 
 
@@ -34,9 +38,14 @@ class Dialect:
     shift: Callable[[str, str, str], str]
     is_in: Callable[[str], str]
     rows: Callable[[RowsWord], str]
+    pick: Callable[[str, str, str, str], str]
+    quote: str
 
-    def word(self, text: str) -> str:
-        """The engine's text for a word; parameters stay `:named` in it. KeyError if there is no such word."""
+    def word(self, text: str, schema: str = "") -> str:
+        """The engine's text for a word; parameters stay `:named` in it. KeyError if there is no such word.
+
+        With `schema` tables are named by it, for sessions that are at home in another one.
+        """
         if text == "now":
             return self.now
         if match := _SHIFT.fullmatch(text):
@@ -48,6 +57,10 @@ class Dialect:
             columns = [_COLUMN.fullmatch(column) for column in match[2].split(",")]
             if all(columns):
                 return self.rows(RowsWord(match[1], tuple((column[1], column[2]) for column in columns if column)))
+        if match := _PICK.fullmatch(text):
+            return self.pick(*match.groups())
+        if match := _TABLE.fullmatch(text):
+            return f"{self.quote}{schema}{self.quote}.{match[1]}" if schema else match[1]
         raise KeyError(text)
 
 
@@ -60,17 +73,29 @@ POSTGRESQL = Dialect(
     name="postgresql",
     family="postgresql",
     files=("operations.sql",),
-    begin="BEGIN ISOLATION LEVEL READ COMMITTED",
+    # Every statement of ours comes by an index. Without these the planner reads whole tables that it does not know:
+    # before their first ANALYZE, or by a plan that a session made while they were small. Older versions take what is
+    # off for very dear, and would compile the plan for that.
+    begin="BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
+    " SET LOCAL jit = off",
     # Not clock_timestamp(): it is volatile, and a condition on it is no index condition.
     now="statement_timestamp()",
     shift=lambda base, sign, seconds: f"({base} {sign} make_interval(secs => {seconds}))",
     is_in=lambda parameter: f"= ANY ({parameter})",
     rows=_unnest,
+    pick=lambda values, kind, key, keys: f"({values}::{kind}[])[array_position({keys}::bigint[], {key})]",
+    quote='"',
 )
 
 
 def _shift_by_microseconds(base: str, sign: str, seconds: str) -> str:
     return f"({base} {sign} INTERVAL ROUND({seconds} * 1000000) MICROSECOND)"
+
+
+def _element(values: str, kind: str, key: str, keys: str) -> str:
+    """ELT gives text, and a number compared with text is compared as a float: 63 bits would lose their last ones."""
+    element = f"ELT(FIELD({key}, {keys}), {values})"
+    return f"CAST({element} AS SIGNED)" if kind == "bigint" else element
 
 
 MARIADB = Dialect(
@@ -83,6 +108,8 @@ MARIADB = Dialect(
     shift=_shift_by_microseconds,
     is_in=lambda parameter: f"IN ({parameter})",
     rows=lambda rows: f"VALUES :{rows.parameter}.*",
+    pick=_element,
+    quote="`",
 )
 
 MYSQL = Dialect(
@@ -95,6 +122,13 @@ MYSQL = Dialect(
     is_in=MARIADB.is_in,
     # MariaDB does not know the word ROW, and MySQL wants it wherever VALUES is not that of an INSERT.
     rows=lambda rows: f"VALUES :{rows.parameter}.row",
+    pick=MARIADB.pick,
+    quote=MARIADB.quote,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (POSTGRESQL, MARIADB, MYSQL)}
+
+
+def dialect_of(version: str) -> Dialect:
+    """Whether a server of the MySQL family is MariaDB, from what it says of its version."""
+    return MARIADB if "mariadb" in version.lower() else MYSQL

@@ -32,13 +32,17 @@ _FIRST_PAUSE = 0.05
 
 
 class Engine:
-    """At most `size` sessions at once, made when needed; a session that was lost is never used again."""
+    """At most `size` sessions at once, made when needed; a session that was lost is never used again.
+
+    `connections` counts those that were ever made: a new number tells that one had to be made.
+    """
 
     def __init__(self, connect: Callable[[], Awaitable[Session]], first: Session, *, owner: str, size: int) -> None:
-        self._connect = connect
+        self._dial = connect
         self._idle: list[Session] = [first]
         self._room = asyncio.Semaphore(size)
         self._closed = False
+        self.connections = 1
         self.owner = owner
         self.server: Server = first.server
         self.dialect: Dialect = DIALECTS[first.server.dialect]
@@ -90,6 +94,11 @@ class Engine:
         self._closed = True
         while self._idle:
             await self._idle.pop().close()
+
+    async def _connect(self) -> Session:
+        session = await self._dial()
+        self.connections += 1
+        return session
 
     async def _begun(self) -> Session:
         while self._idle:

@@ -25,6 +25,7 @@ from tidings.errors import (
     SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
+    StatementDenied,
     StatementFailed,
     TidingsError,
     TransientFailure,
@@ -43,6 +44,8 @@ _TRANSIENT = {
 }
 _LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031}
 _REFUSED = {1044, 1045, 1698, 4151}
+# No right (1044–1370), no such table, column or routine, no room, no time.
+_DENIED = {1044, 1142, 1143, 1227, 1370, 1054, 1064, 1146, 1305, 1021, 1114, 1969, 3024}
 _NO_SUCH_DATABASE = 1049
 _SESSION = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -126,7 +129,8 @@ def _in_our_words(error: MySQLError) -> DatabaseError:
     code, message = _code(error), str(error.args[-1]) if error.args else type(error).__name__
     if code in _TRANSIENT or code in _LOST or _is_of_the_driver(error):
         return TransientFailure(f"The database: {message} ({code})")
-    return StatementFailed(f"The database refused a statement ({code}): {message}", code=str(code))
+    refusal = StatementDenied if code in _DENIED else StatementFailed
+    return refusal(f"The database refused a statement ({code}): {message}", code=str(code))
 
 
 async def connect(address: Address, *, application: str, schema: str, group: str) -> MysqlSession:

@@ -16,6 +16,8 @@ def literal_text(statement: Statement, arguments: Arguments) -> str:
 
     def value(parameter: str) -> str:
         name, _, batch = parameter.partition(".")
+        if batch == "each":
+            return " UNION ALL ".join(f"({statement.each.format(*map(literal, row))})" for row in arguments[name])
         return rows_literal(arguments[name], batch) if batch else literal(arguments[name])
 
     return statement.text.format(*(value(parameter) for parameter in statement.parameters))

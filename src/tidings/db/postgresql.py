@@ -18,6 +18,7 @@ from tidings.errors import (
     SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
+    StatementDenied,
     StatementFailed,
     TransientFailure,
 )
@@ -36,6 +37,8 @@ _TRANSIENT = {
     "26000",  # a prepared statement is gone: a pooler gave us another session
 }
 _FATAL = {"FATAL", "PANIC"}
+# Classes of SQLSTATE: rights and names, resources, interventions, errors of the system.
+_DENIED = ("42", "53", "57", "58")
 _LOST = (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
@@ -118,7 +121,8 @@ def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
     stale = isinstance(error, asyncpg.InvalidCachedStatementError)
     if code in _TRANSIENT or code.startswith("08") or error.severity_en in _FATAL or stale:
         return TransientFailure(f"PostgreSQL: {error}")
-    return StatementFailed(f"PostgreSQL refused a statement ({code}): {error}", code=code)
+    refusal = StatementDenied if code.startswith(_DENIED) else StatementFailed
+    return refusal(f"PostgreSQL refused a statement ({code}): {error}", code=code)
 
 
 async def connect(address: Address, *, application: str, schema: str, group: str) -> PostgresqlSession:

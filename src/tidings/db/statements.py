@@ -19,6 +19,7 @@ _HEADER = re.compile(r"^-- ([a-z][a-z0-9_]*): (\S.*)$", re.MULTILINE)
 _PIECES = re.compile(
     r"""(?P<text>'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|::)"""
     r"""|:(?P<parameter>[a-z_][a-z0-9_]*(?:\.(?:[a-z_]+|\*))?)"""
+    r"""|\{each\s+(?P<batch>[a-z_]+)\((?P<columns>[^)]*)\)\s*:(?P<each>[^{}]*)\}"""
     r"""|\{(?P<word>[^{}]*)\}""",
     re.DOTALL,
 )
@@ -38,12 +39,13 @@ class Statement:
     """One statement in an engine's words.
 
     `text` has `{0}`, `{1}`, … for its parameters, in the order of `parameters`; `jobs.saga_id` is one column of a
-    batch, `jobs.*` and `jobs.row` are all of its rows.
+    batch, `jobs.*` and `jobs.row` are all of its rows, `jobs.each` is `each` once for every row.
     """
 
     name: str
     text: str
     parameters: tuple[str, ...]
+    each: str = ""
 
     @property
     def arguments(self) -> frozenset[str]:
@@ -66,9 +68,10 @@ def read_named(text: str, where: str) -> dict[str, NamedText]:
     return found
 
 
-def compile_statement(name: str, text: str, dialect: Dialect) -> Statement:
-    """Puts one text into the engine's words."""
+def compile_statement(name: str, text: str, dialect: Dialect, schema: str = "") -> Statement:
+    """Puts one text into the engine's words; with `schema` its `{table …}` are named by it."""
     parameters: list[str] = []
+    repeated = ""
 
     def place(parameter: str) -> str:
         if parameter not in parameters:
@@ -79,40 +82,50 @@ def compile_statement(name: str, text: str, dialect: Dialect) -> Statement:
         return "".join(_translated(source))
 
     def _translated(source: str) -> Iterator[str]:
+        nonlocal repeated
         end = 0
         for match in _PIECES.finditer(source):
             yield _literal(source[end : match.start()])
             if match["parameter"]:
                 yield place(match["parameter"])
+            elif match["each"] is not None:
+                repeated = _repeated(match["batch"], match["columns"], match["each"].strip())
+                yield place(f"{match['batch']}.each")
             elif match["word"] is not None:
-                yield translate(_word(name, match["word"].strip(), dialect))
+                yield translate(_word(name, match["word"].strip(), dialect, schema))
             else:
                 yield _literal(match[0])
             end = match.end()
         yield _literal(source[end:])
 
-    return Statement(name, f"/* {name} */ {translate(text)}", tuple(parameters))
+    return Statement(name, f"/* {name} */ {translate(text)}", tuple(parameters), repeated)
+
+
+def _repeated(batch: str, columns: str, text: str) -> str:
+    """The text with `{0}`, `{1}`, … for the columns of the batch."""
+    places = {column.strip(): number for number, column in enumerate(columns.split(","))}
+    return re.sub(rf"\b{batch}\.([a-z_]+)\b", lambda column: f"{{{places[column[1]]}}}", _literal(text))
 
 
 def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _word(name: str, word: str, dialect: Dialect) -> str:
+def _word(name: str, word: str, dialect: Dialect, schema: str) -> str:
     try:
-        return dialect.word(word)
+        return dialect.word(word, schema)
     except KeyError:
         raise StatementFileInvalid(f"{name} uses {{{word}}}, which is no word of {dialect.name}.") from None
 
 
 @cache
-def load_statements(package: str, dialect: Dialect) -> Mapping[str, Statement]:
+def load_statements(package: str, dialect: Dialect, schema: str = "") -> Mapping[str, Statement]:
     """The statements of one role's package, in this dialect, by their short names."""
     owner = package.rpartition(".")[2]
     texts: dict[str, NamedText] = {}
     for file_name in dialect.files:
         texts |= _read_file(files(package) / file_name, known=texts, first=file_name == dialect.files[0])
-    return {name: compile_statement(f"{owner}.{name}", named.text, dialect) for name, named in texts.items()}
+    return {name: compile_statement(f"{owner}.{name}", named.text, dialect, schema) for name, named in texts.items()}
 
 
 def _read_file(path: Traversable, known: Mapping[str, NamedText], first: bool) -> dict[str, NamedText]:

@@ -2,23 +2,43 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
 from tidings.telemetry.bus import listen
 from tidings.telemetry.notices import (
+    ActivityCrashed,
+    DeliveryCrashed,
+    DeliveryFailed,
+    DeliverySucceeded,
+    EndpointUnusable,
     EventNotRouted,
     EventsRouted,
+    JobLeased,
+    JobsGivenBack,
+    JobsLeased,
+    LeaseExpired,
+    LeaseLost,
+    LeaseReset,
     MigrationStepApplied,
     Notice,
+    ReportDelayed,
+    ResultIgnored,
     RightsChanged,
     RouterStopped,
     RouterWorking,
+    RowSetAside,
+    SagaCompleted,
+    SagaDeadLettered,
+    SagaRetryScheduled,
+    SagasRequeued,
+    SagaStarted,
     ServerAwaited,
     StepFailed,
     StepRetried,
+    StopOverdue,
     WritersUnknown,
 )
 
@@ -32,8 +52,31 @@ WORDING: dict[type[Notice], tuple[str, str]] = {
     RouterStopped: ("warning", "router stands still"),
     RouterWorking: ("info", "router works again"),
     WritersUnknown: ("warning", "can't see who is writing events; holes stay open"),
+    ActivityCrashed: ("error", "role crashed, begun again"),
+    StopOverdue: ("warning", "did not stop in time, broken off"),
     StepFailed: ("error", "step failed, tried again"),
+    RowSetAside: ("error", "database refuses a row, set aside"),
+    SagaStarted: ("debug", "delivery started"),
+    SagaCompleted: ("debug", "delivered"),
+    SagaRetryScheduled: ("info", "delivery failed, will be tried again"),
+    SagaDeadLettered: ("warning", "delivery given up, dead letter written"),
+    JobsLeased: ("debug", "jobs leased"),
+    JobLeased: ("debug", "job leased"),
+    JobsGivenBack: ("debug", "jobs given back unsent"),
+    DeliveryCrashed: ("error", "sending failed in a way nobody planned for"),
+    DeliverySucceeded: ("debug", "request answered well"),
+    DeliveryFailed: ("info", "request failed"),
+    LeaseLost: ("warning", "report came too late, lease is another's"),
+    ReportDelayed: ("warning", "reports can't be stored, kept and made again"),
+    EndpointUnusable: ("error", "secrets of a subscription can't be opened, nothing is sent to it"),
+    SagasRequeued: ("info", "ended deliveries were given a next generation"),
+    LeaseReset: ("warning", "lease expired, job may be leased again"),
+    LeaseExpired: ("warning", "lease expired too often, job failed"),
+    ResultIgnored: ("warning", "result of a job that its saga does not wait for"),
 }
+
+
+_LEVELS = ("debug", "info", "warning", "error")
 
 
 def start_logging(log_format: str, log_level: str) -> None:
@@ -49,12 +92,16 @@ def start_logging(log_format: str, log_level: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(log_level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    listen(_writer(structlog.get_logger()))
+    shown = _LEVELS[_LEVELS.index(log_level) :]
+    # What would not be shown is not listened to, so that it need not be made.
+    listen(_writer(structlog.get_logger()), *(kind for kind, (level, _) in WORDING.items() if level in shown))
 
 
 def _writer(logger: Any) -> Callable[[Notice], None]:
     def write(notice: Notice) -> None:
         level, words = WORDING[type(notice)]
-        getattr(logger, level)(words, **asdict(notice))
+        status = {"delivery_status": notice.delivery_status} if notice.delivery_status else {}
+        with suppress(OSError):  # whoever read our lines is gone; deliveries go on
+            getattr(logger, level)(words, **vars(notice), **status)
 
     return write

@@ -1,11 +1,14 @@
 """Every notice the system can give: typed, in the past tense, told where it happens and worded elsewhere."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
 class Notice:
-    pass
+    """`delivery_status` is where the saga or job that it is about stands now, if it is about one."""
+
+    delivery_status: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,188 @@ class StepFailed(Notice):
     role: str
     error: str
     pause_seconds: float
+
+
+@dataclass(frozen=True)
+class RowSetAside(Notice):
+    """The database refuses what should happen to one row; it waits, its neighbours go on."""
+
+    role: str
+    row: str
+    error: str
+
+
+@dataclass(frozen=True)
+class SagaStarted(Notice):
+    """A job was made for it."""
+
+    delivery_status: ClassVar[str] = "InProgress"
+    correlation_id: str
+    event_id: int
+    saga_id: int
+    subscription_id: int
+    attempt_no: int
+
+
+@dataclass(frozen=True)
+class AboutResult(Notice):
+    """What every notice about the result of a job says; without a job where no job was the reason."""
+
+    correlation_id: str
+    event_id: int
+    saga_id: int
+    job_id: int | None
+    worker_id: str | None
+    lease_expiration: str | None
+
+
+@dataclass(frozen=True)
+class SagaCompleted(AboutResult):
+    delivery_status: ClassVar[str] = "Completed"
+    attempt_count: int
+
+
+@dataclass(frozen=True)
+class SagaRetryScheduled(AboutResult):
+    delivery_status: ClassVar[str] = "PendingRetry"
+    attempt_count: int
+    error_code: str
+    delay_seconds: float
+
+
+@dataclass(frozen=True)
+class SagaDeadLettered(AboutResult):
+    delivery_status: ClassVar[str] = "DeadLettered"
+    attempt_count: int
+    error_code: str
+
+
+@dataclass(frozen=True)
+class ResultIgnored(AboutResult):
+    """The saga was not waiting for a result."""
+
+    saga_status: str
+
+
+@dataclass(frozen=True)
+class AboutLease(Notice):
+    saga_id: int
+    job_id: int
+    worker_id: str | None
+    lease_expiration: str
+    lease_resets: int
+
+
+@dataclass(frozen=True)
+class LeaseReset(AboutLease):
+    """Its worker did not report in time; anybody may send it again."""
+
+    delivery_status: ClassVar[str] = "Pending"
+
+
+@dataclass(frozen=True)
+class LeaseExpired(AboutLease):
+    """It expired once too often; the job has failed, and whether the endpoint got it is not known."""
+
+    delivery_status: ClassVar[str] = "Failed"
+    error_code: str = "lease_expired"
+
+
+@dataclass(frozen=True)
+class SagasRequeued(Notice):
+    """New generations of ended sagas were started by a person."""
+
+    saga_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class JobsLeased(Notice):
+    """As many as one claim found."""
+
+    worker_id: str
+    jobs: int
+
+
+@dataclass(frozen=True)
+class JobLeased(AboutResult):
+    """One of them. There are as many as requests: made only where somebody listens."""
+
+    delivery_status: ClassVar[str] = "Leased"
+    attempt_no: int
+
+
+@dataclass(frozen=True)
+class JobsGivenBack(Notice):
+    """Leased and not sent; anybody may lease them again."""
+
+    delivery_status: ClassVar[str] = "Pending"
+    worker_id: str
+    job_ids: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeliverySucceeded(AboutResult):
+    """The endpoint took it; the saga does not know yet."""
+
+    delivery_status: ClassVar[str] = "Completed"
+    response_status: int | None
+    duration_ms: int
+
+
+@dataclass(frozen=True)
+class DeliveryFailed(AboutResult):
+    delivery_status: ClassVar[str] = "Failed"
+    response_status: int | None
+    duration_ms: int
+    error_code: str
+
+
+@dataclass(frozen=True)
+class DeliveryCrashed(AboutResult):
+    """Something nobody planned for while it was sent; nothing is reported, and the lease will expire."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class LeaseLost(AboutResult):
+    """A report came too late: the job is somebody else's now, and nothing was changed."""
+
+    response_status: int | None
+    error_code: str | None
+
+
+@dataclass(frozen=True)
+class ReportDelayed(Notice):
+    """The database does not take reports; they are kept and made again."""
+
+    worker_id: str
+    reports: int
+    error: str
+
+
+@dataclass(frozen=True)
+class EndpointUnusable(Notice):
+    """Its secrets can't be opened with our keys; nothing is sent to it, its jobs are given back."""
+
+    subscription_id: int
+    error: str
+
+
+@dataclass(frozen=True)
+class ActivityCrashed(Notice):
+    """Something nobody planned for; the role is begun again after a pause."""
+
+    activity: str
+    error: str
+    pause_seconds: float
+    traceback: str
+
+
+@dataclass(frozen=True)
+class StopOverdue(Notice):
+    """It was told to stop and did not in time; it is broken off, and what it was at is undone."""
+
+    activity: str
+    waited_seconds: float

@@ -5,6 +5,10 @@ SELECT CAST('42' AS int) AS answer;
 WITH asked(id, words) AS ({rows asked(id bigint, words text)})
 SELECT k.id, asked.words FROM keepsakes k JOIN asked ON asked.id = k.id ORDER BY k.id;
 
+-- nearest: here there is no LATERAL
+{each lanes(id, room): SELECT whole AS lane, id FROM keepsakes WHERE whole = lanes.id ORDER BY id LIMIT lanes.room}
+ORDER BY 1, 2;
+
 -- dawdle: takes its time
 SELECT SLEEP(:seconds);
 

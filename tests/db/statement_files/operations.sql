@@ -60,8 +60,20 @@ UPDATE orders SET status = 'settled', settled_at = {now} WHERE id {in :ids} AND 
 -- write_receipts: one for each settled order
 INSERT INTO receipts (order_id, amount) {rows receipts(order_id bigint, amount bigint)};
 
+-- put_orders: new ones, each number once
+INSERT INTO orders (id, amount) {rows orders(id bigint, amount bigint)};
+
 -- add_to_till: what was earned
 UPDATE till SET total = total + :amount;
+
+-- reword: each its own words and numbers, none where there are none
+UPDATE keepsakes SET words = {pick :all_words text for id in :ids}, whole = {pick :wholes bigint for id in :ids},
+       fraction = {pick :fractions double precision for id in :ids}, raw = {pick :raws bytea for id in :ids}
+ WHERE id {in :ids};
+
+-- nearest: the first few of each shelf
+SELECT lane.id AS lane, k.id FROM ({rows lanes(id bigint, room int)}) AS lane (id, room)
+  CROSS JOIN LATERAL (SELECT id FROM keepsakes WHERE whole = lane.id ORDER BY id LIMIT lane.room) k ORDER BY 1, 2;
 
 -- forget_all: makes room
 DELETE FROM keepsakes;

@@ -18,7 +18,7 @@ _JSON = {
     "mariadb": "{0} JSON",
     "mysql": "{0} LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin CHECK (JSON_VALID({0}))",
 }
-_ADD_COLUMN = {"mariadb": "ADD COLUMN IF NOT EXISTS", "mysql": "ADD COLUMN"}
+_IF_NOT_EXISTS = {"mariadb": "IF NOT EXISTS", "mysql": ""}
 _COLLATION = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}
 
 
@@ -53,7 +53,8 @@ def words(names: Names, dialect: Dialect, definer: str) -> Mapping[str, str]:
             {
                 "table_options": _table_options(dialect),
                 "json": _JSON[dialect.name],
-                "add_column": _ADD_COLUMN[dialect.name],
+                "add_column": f"ADD COLUMN {_IF_NOT_EXISTS[dialect.name]}",
+                "if_not_exists": _IF_NOT_EXISTS[dialect.name],
             }
             if dialect.family == "mysql"
             else {}

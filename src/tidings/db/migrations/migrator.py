@@ -20,8 +20,8 @@ from tidings.flow import OWNER, ROLE_NAMES
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import MigrationStepApplied, RightsChanged
 
-# MySQL can't say ADD COLUMN IF NOT EXISTS; a step that was killed before it was recorded finds its column there.
-_COLUMN_EXISTS = "1060"
+# MySQL can't say IF NOT EXISTS of a column or an index; a step killed before it was recorded finds its own there.
+_EXISTS_ALREADY = {"1060", "1061"}
 
 
 class Migrator:
@@ -168,7 +168,7 @@ class Migrator:
         try:
             await work.command(text)
         except StatementFailed as error:
-            if error.code == _COLUMN_EXISTS:
+            if error.code in _EXISTS_ALREADY:
                 return
             raise SchemaError(
                 f"Step {step} of migration {version} failed: {error.what}",

@@ -1,0 +1,65 @@
+"""What goes out and what comes back, and the bytes of a request: plain values and plain functions."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from tidings.courier.error_codes import INVALID_REQUEST, Failed
+from tidings.decisions.destinations import PORTS, Destination
+
+# Whoever sets these decides what the request means or where it ends; only the client may.
+_OURS = frozenset(
+    {"accept-encoding", "connection", "content-encoding", "content-length", "cookie", "expect", "host"}
+    | {"http2-settings", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"}
+)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class Request(NamedTuple):
+    """One attempt. `timeout` is in seconds and for all of it, from the look-up of the name to the end of the body."""
+
+    url: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+    timeout: float
+
+
+class Result(NamedTuple):
+    """What came of an attempt. `error_code` is None exactly for success; `excerpt` is how the body begins."""
+
+    status: int | None
+    error_code: str | None
+    excerpt: bytes
+    retry_after: int | None
+    duration_ms: int
+
+
+def opening(destination: Destination, user_agent: str) -> str:
+    """The part of a request that is the same for each one to this URL."""
+    host = f"[{destination.host}]" if ":" in destination.host else destination.host
+    at_port = "" if destination.port == PORTS[destination.scheme] else f":{destination.port}"
+    return (
+        f"POST {destination.target} HTTP/1.1\r\n"
+        f"host: {host}{at_port}\r\n"
+        f"user-agent: {user_agent}\r\n"
+        "accept-encoding: identity\r\n"
+        "content-length: "
+    )
+
+
+def request_bytes(opening: str, headers: tuple[tuple[str, str], ...], body: bytes) -> bytes:
+    """The whole request in one piece; the body goes out as it is."""
+    lines = [opening, str(len(body)), "\r\n"]
+    for name, value in headers:
+        # For ASCII, printable means from space to tilde: no line can end, no header can begin inside a value.
+        if not (_may_be_set(name) and value.isascii() and value.isprintable()):
+            raise Failed(INVALID_REQUEST)
+        lines += (name, ": ", value, "\r\n")
+    lines.append("\r\n")
+    return "".join(lines).encode("ascii") + body
+
+
+@lru_cache(maxsize=4096)
+def _may_be_set(name: str) -> bool:
+    lowered = name.lower()
+    return bool(_TOKEN.fullmatch(name)) and lowered not in _OURS and not lowered.startswith("proxy-")

@@ -1,0 +1,1 @@
+"""The lease cleaner: alone ends stale leases, and never touches a saga."""

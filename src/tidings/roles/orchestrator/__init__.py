@@ -1,0 +1,1 @@
+"""The orchestrator: alone moves sagas, creates their jobs and buries what is exhausted."""

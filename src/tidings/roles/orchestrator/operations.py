@@ -1,0 +1,177 @@
+"""What the orchestrator asks of the database and writes into it; every statement takes a whole batch."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidings.db.operations import Operations
+from tidings.decisions.advancing import Buried, JobResult, Retried
+from tidings.model.job import JobStatus
+from tidings.model.saga import SagaStatus
+
+Moment = datetime.datetime
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """As far as sagas depend on it; None stands for the setting of all."""
+
+    id: int
+    active: bool
+    verified: bool
+    paused: bool
+    max_retry_limit: int | None
+    base_delay_seconds: float | None
+
+    @property
+    def may_be_sent_to(self) -> bool:
+        return self.active and self.verified and not self.paused
+
+
+@dataclass(frozen=True)
+class FinishedJob:
+    """A result, and what the notices about it say."""
+
+    result: JobResult
+    event_id: int
+    correlation_id: str
+    worker_id: str | None
+    lease_until: Moment
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The sagas of one subscription: how many may start now, and from which due times on to look."""
+
+    subscription_id: int
+    room: int
+    pending_since: Moment
+    retry_since: Moment
+
+
+@dataclass(frozen=True)
+class News:
+    """A saga that may be started, seen from afar."""
+
+    subscription_id: int
+    next_attempt_at: Moment
+    status: SagaStatus
+
+
+@dataclass(frozen=True)
+class DueSaga:
+    id: int
+    subscription_id: int
+    status: SagaStatus
+    attempt_count: int
+    next_attempt_at: Moment
+    final_error_code: str | None
+    event_id: int
+    correlation_id: str
+
+
+@dataclass(frozen=True)
+class LastJob:
+    """What the notice about a burial says of the last attempt."""
+
+    job_id: int
+    worker_id: str | None
+    lease_until: Moment
+
+
+class OrchestratorOperations(Operations):
+    async def config_version(self) -> int:
+        row = await self._row("config_version")
+        assert row is not None
+        return int(row["version"])
+
+    async def subscriptions(self) -> dict[int, Subscription]:
+        return {
+            row["id"]: Subscription(
+                row["id"],
+                bool(row["active"]),
+                bool(row["verified"]),
+                bool(row["paused"]),
+                row["max_retry_limit"],
+                row["base_delay_seconds"],
+            )
+            for row in await self._rows("subscriptions")
+        }
+
+    async def jobs_under_way(self, active_since: Moment, finished_since: int) -> tuple[dict[int, int], Moment | None]:
+        """Those of each subscription, and the oldest moment from which on to look for them."""
+        rows = await self._rows("jobs_under_way", active_since=active_since, finished_since=finished_since)
+        return {row["subscription_id"]: row["jobs"] for row in rows}, min((row["oldest"] for row in rows), default=None)
+
+    async def finished_jobs(self, since: int, limit: int) -> list[FinishedJob]:
+        return [
+            FinishedJob(
+                JobResult(
+                    row["job_id"],
+                    row["saga_id"],
+                    row["subscription_id"],
+                    JobStatus(row["status"]),
+                    row["error_code"],
+                    row["retry_after"],
+                    SagaStatus(row["saga_status"]),
+                    row["attempt_count"],
+                ),
+                row["event_id"],
+                row["correlation_id"],
+                row["worker_id"],
+                row["lease_until"],
+            )
+            for row in await self._rows("finished_jobs", since=since, limit=limit)
+        ]
+
+    async def mark_applied(self, job_ids: Sequence[int]) -> int:
+        return await self._run("mark_applied", ids=job_ids)
+
+    async def complete_sagas(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._run("complete_sagas", ids=ids)
+
+    async def retry_sagas(self, retried: dict[int, Retried]) -> None:
+        if retried:
+            await self._run(
+                "retry_sagas",
+                ids=[*retried],
+                delays=[one.delay for one in retried.values()],
+                error_codes=[one.error_code for one in retried.values()],
+            )
+
+    async def bury_sagas(self, buried: dict[int, Buried]) -> None:
+        """Status and dead letter together: one without the other must not be."""
+        if buried:
+            ids = [*buried]
+            await self._run("bury_sagas", ids=ids, error_codes=[one.error_code for one in buried.values()])
+            await self._run("write_dead_letters", ids=ids)
+
+    async def last_jobs(self, saga_ids: Sequence[int]) -> dict[int, LastJob]:
+        rows = await self._rows("last_jobs", ids=saga_ids) if saga_ids else ()
+        return {row["saga_id"]: LastJob(row["job_id"], row["worker_id"], row["lease_until"]) for row in rows}
+
+    async def bury_exhausted(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._run("bury_exhausted", ids=ids)
+            await self._run("write_dead_letters", ids=ids)
+
+    async def lanes_with_news(self, pending_since: Moment, retry_since: Moment, limit: int) -> list[News]:
+        rows = await self._rows("lanes_with_news", pending_since=pending_since, retry_since=retry_since, limit=limit)
+        return [News(row["subscription_id"], row["next_attempt_at"], SagaStatus(row["status"])) for row in rows]
+
+    async def due_sagas(self, lanes: Sequence[Lane]) -> list[tuple[int, int]]:
+        """(subscription, saga), the longest due first in each lane."""
+        rows = await self._rows(
+            "due_sagas", lanes=[(one.subscription_id, one.room, one.pending_since, one.retry_since) for one in lanes]
+        )
+        return [(row["subscription_id"], row["id"]) for row in rows]
+
+    async def lock_due(self, ids: Sequence[int]) -> list[DueSaga]:
+        rows = await self._rows("lock_due", ids=ids) if ids else ()
+        return [DueSaga(**{**row, "status": SagaStatus(row["status"])}) for row in rows]
+
+    async def start_sagas(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._run("insert_jobs", ids=ids)
+            await self._run("start_sagas", ids=ids)

@@ -1,0 +1,97 @@
+-- config_version: changes with every change of configuration
+SELECT version FROM config_version;
+
+-- subscriptions: all of them, as far as sagas depend on them
+SELECT id, active, verified, paused, max_retry_limit, base_delay_seconds FROM subscriptions ORDER BY id;
+
+-- jobs_under_way: how many each subscription has active, or finished and not taken in yet
+SELECT a.subscription_id, COUNT(*) AS jobs, MIN(a.lease_until) AS oldest
+  FROM (SELECT subscription_id, lease_until FROM webhook_delivery_jobs
+         WHERE status IN ('Pending', 'Leased') AND lease_until >= :active_since
+        UNION ALL
+        SELECT subscription_id, lease_until FROM webhook_delivery_jobs
+         WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND id >= :finished_since) a
+ GROUP BY a.subscription_id;
+
+-- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
+SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,
+       s.status AS saga_status, s.attempt_count, s.event_id, s.correlation_id
+  FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id
+ WHERE j.status IN ('Completed', 'Failed') AND j.applied_at IS NULL AND j.id >= :since
+ ORDER BY j.id LIMIT :limit FOR UPDATE OF j, s SKIP LOCKED;
+
+-- mark_applied: these results have been taken in
+UPDATE webhook_delivery_jobs SET applied_at = {now} WHERE id {in :ids} AND applied_at IS NULL;
+
+-- complete_sagas: delivered
+UPDATE webhook_delivery_sagas SET status = 'Completed', attempt_count = attempt_count + 1, updated_at = {now}
+ WHERE id {in :ids};
+
+-- retry_sagas: failed; each waits for its own time, which is later than the last one, whatever the clock does
+UPDATE webhook_delivery_sagas
+   SET status = 'PendingRetry', attempt_count = attempt_count + 1, updated_at = {now},
+       final_error_code = {pick :error_codes text for id in :ids},
+       next_attempt_at = greatest(
+           statement_timestamp() + make_interval(secs => {pick :delays double precision for id in :ids}),
+           next_attempt_at + interval '1 microsecond')
+ WHERE id {in :ids};
+
+-- bury_sagas: failed for the last time
+UPDATE webhook_delivery_sagas
+   SET status = 'DeadLettered', attempt_count = attempt_count + 1, updated_at = {now},
+       final_error_code = {pick :error_codes text for id in :ids}
+ WHERE id {in :ids};
+
+-- last_jobs: the last attempt of each of these sagas
+SELECT j.saga_id, j.id AS job_id, j.worker_id, j.lease_until
+  FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id
+ WHERE j.saga_id {in :ids} AND j.attempt_no = s.attempt_count;
+
+-- bury_exhausted: their limit was lowered while they waited
+UPDATE webhook_delivery_sagas SET status = 'DeadLettered', updated_at = {now} WHERE id {in :ids};
+
+-- write_dead_letters: one for each buried saga, with what the event said
+INSERT INTO dead_letters (saga_id, event_id, subscription_id, final_error_code, payload_snapshot)
+SELECT s.id, s.event_id, s.subscription_id, s.final_error_code, e.payload
+  FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id WHERE s.id {in :ids} ORDER BY s.id;
+
+-- lanes_with_news: who has something to start since a moment, without looking through their backlog
+SELECT p.subscription_id, p.next_attempt_at, p.status
+  FROM (SELECT subscription_id, next_attempt_at, status FROM webhook_delivery_sagas
+         WHERE status = 'Pending' AND next_attempt_at BETWEEN :pending_since AND {now}
+         ORDER BY next_attempt_at LIMIT :limit) p
+UNION ALL
+SELECT r.subscription_id, r.next_attempt_at, r.status
+  FROM (SELECT subscription_id, next_attempt_at, status FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :retry_since AND {now}
+         ORDER BY next_attempt_at LIMIT :limit) r;
+
+-- due_sagas: the next ones of each lane, as many as it has room for
+SELECT lane.subscription_id, s.id
+  FROM ({rows lanes(subscription_id bigint, room int, pending_since timestamptz, retry_since timestamptz)})
+       AS lane (subscription_id, room, pending_since, retry_since)
+  CROSS JOIN LATERAL (
+      (SELECT id, next_attempt_at FROM webhook_delivery_sagas
+        WHERE status = 'Pending' AND subscription_id = lane.subscription_id
+          AND next_attempt_at BETWEEN lane.pending_since AND {now}
+        ORDER BY next_attempt_at LIMIT lane.room)
+      UNION ALL
+      (SELECT id, next_attempt_at FROM webhook_delivery_sagas
+        WHERE status = 'PendingRetry' AND subscription_id = lane.subscription_id
+          AND next_attempt_at BETWEEN lane.retry_since AND {now}
+        ORDER BY next_attempt_at LIMIT lane.room)
+      ORDER BY next_attempt_at LIMIT lane.room) s;
+
+-- lock_due: those of them that nobody else is starting
+SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, event_id, correlation_id
+  FROM webhook_delivery_sagas
+ WHERE id {in :ids} AND (status || '') IN ('Pending', 'PendingRetry') AND next_attempt_at <= {now}
+ ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- insert_jobs: one for each saga, for the time at which it was due
+INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_at, attempt_no)
+SELECT id, subscription_id, next_attempt_at, attempt_count + 1 FROM webhook_delivery_sagas
+ WHERE id {in :ids} ORDER BY id;
+
+-- start_sagas: their job is under way
+UPDATE webhook_delivery_sagas SET status = 'InProgress', updated_at = {now} WHERE id {in :ids};

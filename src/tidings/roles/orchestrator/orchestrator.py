@@ -1,0 +1,188 @@
+"""One orchestrator: a step takes in new results, then starts what is due, each in one small transaction.
+
+It alone moves sagas and creates jobs, and it never touches a lease. Any number of them may run at once.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tidings.db.engine import Engine
+from tidings.decisions.advancing import Buried, Completed, Ignored, Retried, RetryPolicy
+from tidings.decisions.pacing import FlowLimits, free_room, lanes_to_serve, next_turn, rooms
+from tidings.decisions.retrying import Backoff
+from tidings.errors import StatementDenied, StatementFailed
+from tidings.roles.orchestrator.announcing import announce_applied, announce_started
+from tidings.roles.orchestrator.applying import Applied, apply
+from tidings.roles.orchestrator.hints import Hints
+from tidings.roles.orchestrator.operations import News, OrchestratorOperations, Subscription
+from tidings.roles.orchestrator.starting import Started, start
+from tidings.telemetry.bus import tell
+from tidings.telemetry.notices import RowSetAside
+
+T = TypeVar("T")
+# What was written, and what the database refused.
+Outcome = tuple[list[T], list[tuple[T, StatementFailed]]]
+
+BATCH = 500
+_SECONDS_BETWEEN_COUNTS = 0.5
+SECONDS_ASIDE = 60.0
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """How much one step did."""
+
+    completed: int = 0
+    retried: int = 0
+    buried: int = 0
+    ignored: int = 0
+    started: int = 0
+
+    @property
+    def did_work(self) -> bool:
+        return bool(self.completed or self.retried or self.buried or self.ignored or self.started)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Subscriptions at one version; `lanes` are those that may be sent to, ascending."""
+
+    version: int
+    subscriptions: Mapping[int, Subscription]
+    lanes: Sequence[int]
+
+
+class Orchestrator:
+    """`engine` is one of the role saga_orchestrator; `policy` holds for subscriptions that have none of their own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        policy: RetryPolicy,
+        limits: FlowLimits,
+        *,
+        batch: int = BATCH,
+        seconds_aside: float = SECONDS_ASIDE,
+    ) -> None:
+        self._engine = engine
+        self._policy = policy
+        self._limits = limits
+        self._batch = batch
+        self._seconds_aside = seconds_aside
+        self._hints = Hints()
+        self._configuration = Configuration(-1, {}, ())
+        self._active: Counter[int] = Counter()
+        self._counted_at = float("-inf")
+        self._turn = 0
+        self._aside: dict[tuple[str, int], float] = {}
+
+    async def step(self) -> Advanced:
+        """Results first: they make room for what is due."""
+        self._bring_back_from_aside()
+        with self._hints.swept_if_time():
+            applied = await self._take_in()
+            started = await self._begin()
+        outcomes = Counter(type(one.outcome) for one in applied)
+        return Advanced(
+            completed=outcomes[Completed],
+            retried=outcomes[Retried],
+            buried=outcomes[Buried] + sum(one.is_buried for one in started),
+            ignored=outcomes[Ignored],
+            started=sum(not one.is_buried for one in started),
+        )
+
+    async def _take_in(self) -> list[Applied]:
+        async def work(operations: OrchestratorOperations, carefully: bool) -> Outcome[Applied]:
+            await self._look_at_configuration(operations)
+            aside = self._aside_of("job")
+            finished = await operations.finished_jobs(self._hints.job, self._batch + len(aside))
+            new = [job for job in finished if job.result.job_id not in aside]
+            return await apply(operations, new, self._policy_of, carefully=carefully) if new else ([], [])
+
+        applied, refused = await self._careful_if_refused(work)
+        for one, error in refused:
+            self._set_aside("job", one.job.result.job_id, error)
+        if applied:
+            self._hints.job = min(one.job.result.job_id for one in applied)
+            self._active.subtract(Counter(one.job.result.subscription_id for one in applied))
+        announce_applied(applied)
+        return applied
+
+    async def _begin(self) -> list[Started]:
+        news: list[News] = []
+        turn = next_turn(self._configuration.lanes, self._turn)
+
+        async def work(operations: OrchestratorOperations, carefully: bool) -> Outcome[Started]:
+            await self._count_if_time(operations)
+            since = self._hints.news
+            news[:] = await operations.lanes_with_news(since.pending, since.retry, self._batch)
+            lanes = lanes_to_serve(turn, (one.subscription_id for one in news), frozenset(self._configuration.lanes))
+            free = free_room(self._active, self._limits, self._batch)
+            found = rooms(lanes, self._active, self._limits, free)
+            if not found:
+                return [], []
+            aside = self._aside_of("saga")
+            return await start(
+                operations, found, self._hints.lanes, free, self._policy_of, aside=aside, carefully=carefully
+            )
+
+        started, refused = await self._careful_if_refused(work)
+        for one, error in refused:
+            self._set_aside("saga", one.saga.id, error)
+        self._turn = turn[-1] if turn else 0
+        self._hints.saw_news(news)
+        self._hints.started(one.saga for one in started)
+        self._active.update(one.saga.subscription_id for one in started if not one.is_buried)
+        announce_started(started)
+        return started
+
+    async def _careful_if_refused(
+        self, work: Callable[[OrchestratorOperations, bool], Awaitable[Outcome[T]]]
+    ) -> Outcome[T]:
+        """Once in a few statements; if the database refuses something of it, again by halves."""
+        try:
+            return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, False))
+        except StatementDenied:
+            raise
+        except StatementFailed:
+            return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, True))
+
+    async def _look_at_configuration(self, operations: OrchestratorOperations) -> None:
+        version = await operations.config_version()
+        if version != self._configuration.version:
+            subscriptions = await operations.subscriptions()
+            lanes = [one.id for one in subscriptions.values() if one.may_be_sent_to]
+            self._configuration = Configuration(version, subscriptions, lanes)
+
+    async def _count_if_time(self, operations: OrchestratorOperations) -> None:
+        """Others start jobs too; in between our own are counted as they come and go."""
+        if time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
+            counted, oldest = await operations.jobs_under_way(self._hints.active, self._hints.job)
+            self._active = Counter(counted)
+            self._hints.saw_active(oldest)
+            self._counted_at = time.monotonic()
+
+    def _policy_of(self, subscription_id: int) -> RetryPolicy:
+        own = self._configuration.subscriptions.get(subscription_id)
+        if own is None or (own.max_retry_limit is None and own.base_delay_seconds is None):
+            return self._policy
+        backoff = self._policy.backoff
+        return RetryPolicy(
+            own.max_retry_limit or self._policy.max_retry_limit,
+            Backoff(own.base_delay_seconds or backoff.base, backoff.longest, backoff.jitter),
+        )
+
+    def _set_aside(self, kind: str, id: int, error: StatementFailed) -> None:
+        """It is tried again after a while; until then it does not stop its neighbours."""
+        self._aside[kind, id] = time.monotonic() + self._seconds_aside
+        tell(RowSetAside("orchestrator", f"{kind}:{id}", error.what))
+
+    def _bring_back_from_aside(self) -> None:
+        now = time.monotonic()
+        self._aside = {row: until for row, until in self._aside.items() if until > now}
+
+    def _aside_of(self, kind: str) -> frozenset[int]:
+        return frozenset(id for what, id in self._aside if what == kind)

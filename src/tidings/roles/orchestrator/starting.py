@@ -1,0 +1,59 @@
+"""Starts what is due: a job for each saga, lanes in turn, or a burial where no attempt is left."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidings.db.halving import write_by_halves
+from tidings.decisions.advancing import RetryPolicy, is_exhausted
+from tidings.decisions.pacing import taken_in_turn
+from tidings.errors import StatementFailed
+from tidings.roles.orchestrator.hints import Since
+from tidings.roles.orchestrator.operations import DueSaga, Lane, LastJob, OrchestratorOperations
+
+
+@dataclass(frozen=True)
+class Started:
+    """A saga whose job was made, or which was buried since its limit had been lowered."""
+
+    saga: DueSaga
+    is_buried: bool
+    last_job: LastJob | None = None
+
+
+async def start(
+    operations: OrchestratorOperations,
+    rooms: Mapping[int, int],
+    since: Mapping[int, Since],
+    most: int,
+    policy_of: Callable[[int], RetryPolicy],
+    *,
+    aside: Collection[int],
+    carefully: bool,
+) -> tuple[list[Started], list[tuple[Started, StatementFailed]]]:
+    """At most `most` of what is due in these lanes, but for those `aside`; if `carefully`, also what was refused."""
+    beginning = Since()
+    lanes = [
+        # Whoever is aside may stand before the others, and takes none of their room.
+        Lane(lane, room + len(aside), since.get(lane, beginning).pending, since.get(lane, beginning).retry)
+        for lane, room in rooms.items()
+    ]
+    due: dict[int, list[int]] = defaultdict(list)
+    for lane, saga_id in await operations.due_sagas(lanes):
+        if saga_id not in aside and len(due[lane]) < rooms[lane]:
+            due[lane].append(saga_id)
+    locked = await operations.lock_due(taken_in_turn(due, most))
+    exhausted = {saga.id for saga in locked if is_exhausted(saga.attempt_count, policy_of(saga.subscription_id))}
+    last_jobs = await operations.last_jobs([*exhausted])
+    decided = [Started(saga, saga.id in exhausted, last_jobs.get(saga.id)) for saga in locked]
+    if not carefully:
+        await _write(operations, decided)
+        return decided, []
+    refused = await write_by_halves(operations, decided, lambda some: _write(operations, some))
+    bad = {one.saga.id for one, _ in refused}
+    return [one for one in decided if one.saga.id not in bad], refused
+
+
+async def _write(operations: OrchestratorOperations, decided: Sequence[Started]) -> None:
+    await operations.start_sagas([one.saga.id for one in decided if not one.is_buried])
+    await operations.bury_exhausted([one.saga.id for one in decided if one.is_buried])

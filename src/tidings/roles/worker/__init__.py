@@ -1,0 +1,1 @@
+"""The worker: leases jobs, sends them, reports what came back; decides nothing."""

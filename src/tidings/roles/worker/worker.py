@@ -1,0 +1,259 @@
+"""One worker: keeps its slots full of requests, and reports what came back under the token of each lease.
+
+No transaction is open during a request. A lease that was lost meanwhile is somebody else's: the report changes nothing.
+"""
+
+import asyncio
+import datetime
+import secrets
+import time
+from collections import Counter, defaultdict, deque
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tidings.courier import Courier, Result
+from tidings.db.engine import Engine
+from tidings.decisions.leasing import has_time
+from tidings.errors import SecretsUnusable
+from tidings.model.job import JobStatus
+from tidings.roles.worker.endpoints import Endpoint, open_endpoint, request_of
+from tidings.roles.worker.operations import EndpointRow, LeasedJob, Report, WorkerOperations
+from tidings.roles.worker.reporting import Reporter
+from tidings.telemetry.bus import is_heard, tell
+from tidings.telemetry.notices import (
+    DeliveryCrashed,
+    DeliveryFailed,
+    DeliverySucceeded,
+    EndpointUnusable,
+    JobLeased,
+    JobsLeased,
+)
+from tidings.vault import Vault
+
+BATCH = 200
+EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
+SLACK = datetime.timedelta(seconds=5)
+SECONDS_BETWEEN_SWEEPS = 1.0
+SECONDS_UNTIL_ALLOWED = 30.0
+SECONDS_UNTIL_LESS_CROWDED = 1.0
+# With more than this many reports unheard nothing new is leased: memory is bounded, and what is sent can be reported.
+MOST_UNHEARD = 1000
+_LONGEST_WAIT = 0.2
+_GATHERING = 0.005
+# A machine that slept was away too, and the server's clock went on.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """`margin` is what must be left of a lease after a request's deadline, for the report."""
+
+    lease_seconds: float
+    slots: int
+    max_in_flight: int
+    timeout: float
+    margin: float
+    claim_hint: bool = True
+
+    def in_flight_of(self, row: EndpointRow) -> int:
+        """Whatever a subscription wishes, it leaves room for others."""
+        return min(row.max_in_flight or self.max_in_flight, max(1, self.slots // 4))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A leased job that has not been sent yet; `until` is the end of its lease by this machine's own clock."""
+
+    job: LeasedJob
+    endpoint: Endpoint
+    until: float
+
+
+class Worker:
+    """`engine` is one of the role job_worker, with room for two sessions."""
+
+    def __init__(self, engine: Engine, courier: Courier, vault: Vault, worker_id: str, limits: WorkerLimits) -> None:
+        self._engine = engine
+        self._courier = courier
+        self._vault = vault
+        self._worker_id = worker_id
+        self._limits = limits
+        self._freed = asyncio.Event()
+        self._reporter = Reporter(engine, worker_id, self._freed.set)
+        self._installation_id = ""
+        self._waiting: dict[int, deque[Waiting]] = defaultdict(deque)
+        self._in_flight: Counter[int] = Counter()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._since = EPOCH
+        self._swept_at = float("-inf")
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._sending)
+
+    @property
+    def lost_leases(self) -> int:
+        return self._reporter.lost
+
+    async def step(self) -> bool:
+        """Fills the free slots; with none free it waits a while for one. False if there was room and no work."""
+        self._reporter.start()
+        self._give_back_overdue()
+        if not (free := await self._free_slots()):
+            return True
+        if not self._installation_id:
+            self._installation_id = await WorkerOperations.step(self._engine, WorkerOperations.installation_id)
+        leased = await self._lease(min(free, BATCH))
+        for waiting in leased:
+            self._waiting[waiting.job.subscription_id].append(waiting)
+        for subscription in {waiting.job.subscription_id for waiting in leased}:
+            self._fill(subscription)
+            self._relieve(subscription)
+        return bool(leased)
+
+    async def close(self) -> None:
+        """What was not sent is given back, what is under way is waited for and reported, all before leases end."""
+        deadline = _now() + self._limits.lease_seconds
+        for waiting in [one for queue in self._waiting.values() for one in queue]:
+            self._reporter.give_back(waiting.job, "stopping")
+        self._waiting.clear()
+        if self._sending:
+            _, late = await asyncio.wait(self._sending, timeout=self._limits.lease_seconds)
+            for task in late:
+                task.cancel()
+        await self._reporter.close(max(0.0, deadline - _now()))
+
+    @property
+    def _free(self) -> int:
+        if self._reporter.unheard >= MOST_UNHEARD:
+            return 0
+        return max(0, self._limits.slots - len(self._sending) - sum(map(len, self._waiting.values())))
+
+    async def _free_slots(self) -> int:
+        """A few at once rather than one by one, but without keeping a free slot waiting."""
+        if not self._free:
+            self._freed.clear()
+            # No longer, as it may be time to stop.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), _LONGEST_WAIT)
+        if self._free < min(BATCH, self._limits.slots) // 4 and self._sending:
+            await asyncio.sleep(_GATHERING)
+        return self._free
+
+    async def _lease(self, most: int) -> list[Waiting]:
+        if time.monotonic() - self._swept_at >= SECONDS_BETWEEN_SWEEPS or not self._limits.claim_hint:
+            self._since, self._swept_at = EPOCH, time.monotonic()
+        # Taken before the server sets the lease, so that by our clock it never ends later than by the server's.
+        began = _now()
+        token = secrets.randbits(63)
+
+        async def lease(operations: WorkerOperations) -> tuple[list[LeasedJob], list[EndpointRow]]:
+            ready = await operations.pending_jobs(self._since, most)
+            if not ready:
+                return [], []
+            await operations.lease_jobs([*ready], self._limits.lease_seconds, self._worker_id, token)
+            self._since = max(self._since, max(ready.values()) - SLACK)
+            jobs = await operations.leased_jobs([*ready], token)
+            return jobs, await operations.endpoints({job.subscription_id for job in jobs})
+
+        jobs, rows = await WorkerOperations.step(self._engine, lease)
+        self._announce_leased(jobs)
+        return self._sendable(jobs, rows, began + self._limits.lease_seconds)
+
+    def _announce_leased(self, jobs: list[LeasedJob]) -> None:
+        if jobs:
+            tell(JobsLeased(self._worker_id, len(jobs)))
+        for job in jobs if is_heard(JobLeased) else ():
+            tell(JobLeased(*self._about(job), job.attempt_no))
+
+    def _sendable(self, jobs: list[LeasedJob], rows: list[EndpointRow], until: float) -> list[Waiting]:
+        """The others are given back; they are looked at again later."""
+        endpoints = {row.id: self._opened(row) for row in rows}
+        found: list[Waiting] = []
+        for job in jobs:
+            endpoint = endpoints.get(job.subscription_id)
+            if endpoint is None or not endpoint.may_be_sent_to:
+                self._reporter.give_back(job, "not allowed", SECONDS_UNTIL_ALLOWED)
+            else:
+                found.append(Waiting(job, endpoint, until))
+        return found
+
+    def _opened(self, row: EndpointRow) -> Endpoint | None:
+        try:
+            return open_endpoint(row, self._vault, self._limits.timeout, self._limits.in_flight_of(row))
+        except SecretsUnusable as error:
+            tell(EndpointUnusable(row.id, error.what))
+            return None
+
+    def _fill(self, subscription: int) -> None:
+        queue = self._waiting[subscription]
+        while queue and self._in_flight[subscription] < queue[0].endpoint.max_in_flight:
+            self._start(queue.popleft())
+        if not queue:
+            del self._waiting[subscription]
+
+    def _relieve(self, subscription: int) -> None:
+        """One crowded subscription must not hold the slots of the others."""
+        queue = self._waiting.get(subscription)
+        while queue and len(queue) > queue[0].endpoint.max_in_flight:
+            self._reporter.give_back(queue.pop().job, "crowded", SECONDS_UNTIL_LESS_CROWDED)
+
+    def _give_back_overdue(self) -> None:
+        """What waits behind slow requests goes back in time: a lease that ends unsent would count as an expiry."""
+        for subscription, queue in [*self._waiting.items()]:
+            while queue and not self._has_time(queue[0]):
+                self._reporter.give_back(queue.popleft().job, "too late")
+            if not queue:
+                del self._waiting[subscription]
+
+    def _has_time(self, waiting: Waiting) -> bool:
+        return has_time(waiting.until - _now(), waiting.endpoint.timeout, self._limits.margin)
+
+    def _start(self, waiting: Waiting) -> None:
+        self._in_flight[waiting.job.subscription_id] += 1
+        task = asyncio.create_task(self._send(waiting))
+        self._sending.add(task)
+        task.add_done_callback(lambda done: self._ended(done, waiting.job))
+
+    def _ended(self, task: asyncio.Task[None], job: LeasedJob) -> None:
+        subscription = job.subscription_id
+        self._sending.discard(task)
+        self._in_flight[subscription] -= 1
+        if not self._in_flight[subscription]:
+            del self._in_flight[subscription]
+        if subscription in self._waiting:
+            self._fill(subscription)
+        self._freed.set()
+        if not task.cancelled() and (error := task.exception()):
+            tell(DeliveryCrashed(*self._about(job), f"{type(error).__name__}: {error}"))
+
+    async def _send(self, waiting: Waiting) -> None:
+        job = waiting.job
+        if not self._has_time(waiting):
+            self._reporter.give_back(job, "too late")
+            return
+        try:
+            request = request_of(job, waiting.endpoint, self._vault, self._installation_id)
+        except SecretsUnusable as error:
+            tell(EndpointUnusable(job.subscription_id, error.what))
+            self._reporter.give_back(job, "not allowed", SECONDS_UNTIL_ALLOWED)
+            return
+        self._take_in(job, await self._courier.send(request))
+
+    def _take_in(self, job: LeasedJob, result: Result) -> None:
+        code = result.error_code
+        status = JobStatus.COMPLETED if code is None else JobStatus.FAILED
+        answer = (result.retry_after, result.excerpt, result.duration_ms)
+        self._reporter.report(Report(job, status, result.status, code, *answer))
+        if code is None:
+            if is_heard(DeliverySucceeded):
+                tell(DeliverySucceeded(*self._about(job), result.status, result.duration_ms))
+        else:
+            tell(DeliveryFailed(*self._about(job), result.status, result.duration_ms, code))
+
+    def _about(self, job: LeasedJob) -> tuple[str, int, int, int, str, str]:
+        return job.correlation_id, job.event_id, job.saga_id, job.job_id, self._worker_id, str(job.lease_until)
+
+
+def _now() -> float:
+    return time.clock_gettime(_CLOCK)
