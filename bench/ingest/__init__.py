@@ -1,0 +1,1 @@
+"""How many events a second are taken in."""
