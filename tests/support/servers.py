@@ -56,7 +56,7 @@ class PostgresServer(ServerProcess):
             "port": self.port,
             "unix_socket_directories": "",
             "max_connections": 200,
-            "max_prepared_transactions": 10,
+            "max_prepared_transactions": 50,
             "timezone": "Asia/Taipei",
             "fsync": "on" if self.durable else "off",
         }

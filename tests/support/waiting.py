@@ -39,6 +39,11 @@ async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float =
     raise AssertionError("unreachable")
 
 
+async def pause(seconds: float) -> None:
+    """The pace of somebody whom a test plays, such as a producer between two statements; no wait for a fact."""
+    await asyncio.sleep(seconds)
+
+
 def _pauses() -> Iterator[float]:
     pause = FIRST_PAUSE
     while True:

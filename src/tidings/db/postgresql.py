@@ -147,7 +147,8 @@ async def _dial(address: Address, application: str) -> Any:
             address.url, timeout=10, server_settings={"application_name": application, "TimeZone": "UTC"}
         )
     except asyncpg.PostgresError as error:
-        if error.sqlstate in _TRANSIENT:
+        # A connection that broke during the login is one of them, too.
+        if error.sqlstate in _TRANSIENT or isinstance(error, _LOST):
             raise TransientFailure(f"PostgreSQL at {address}: {error}") from error
         raise LoginRefused(
             f"PostgreSQL at {address} refused the login: {error}.",

@@ -90,8 +90,12 @@ def gaps(position: int, ids: Iterable[int]) -> list[Range]:
 
 def remembered(ranges: Iterable[Range]) -> Holes:
     """Holes as they come out of their table: nobody knows who may fill them."""
-    kept = tuple(ranges)
-    return (Generation(None, read=kept),) if kept else ()
+    return refreshed((), ranges)
+
+
+def is_ripe(holes: Holes) -> bool:
+    """Whether nobody is left who could fill any of them."""
+    return all(generation.is_ripe for generation in holes)
 
 
 def all_ranges(holes: Holes) -> list[Range]:
@@ -106,6 +110,31 @@ def witnessed(holes: Holes, seen: InFlight) -> Holes:
 def unwitnessed(holes: Holes) -> Holes:
     """Forgets who may fill them: the connection that listed them is gone."""
     return remembered(all_ranges(holes))
+
+
+def refreshed(holes: Holes, ranges: Iterable[Range]) -> Holes:
+    """The holes as their table has them after somebody else's pass. What is known of a hole holds for its parts too;
+    one that is not known is looked at now, and listed before it can be dropped."""
+    known = sorted(
+        (lo, hi, place, hole_is_unread)
+        for place, generation in enumerate(holes)
+        for part, hole_is_unread in ((generation.unread, True), (generation.read, False))
+        for lo, hi in part
+    )
+    starts = [lo for lo, *_ in known]
+    kept: dict[tuple[int, bool], list[Range]] = {}
+    unknown: list[Range] = []
+    for lo, hi in ranges:
+        at = bisect_right(starts, lo) - 1
+        if at >= 0 and hi <= known[at][1]:
+            kept.setdefault(known[at][2:], []).append((lo, hi))
+        else:
+            unknown.append((lo, hi))
+    generations = [
+        Generation(one.writers, tuple(kept.get((place, True), ())), tuple(kept.get((place, False), ())))
+        for place, one in enumerate(holes)
+    ]
+    return tuple(one for one in (*generations, Generation(None, unread=tuple(unknown))) if one.ranges)
 
 
 def _witnessed(generation: Generation, seen: InFlight) -> Generation:
@@ -136,11 +165,14 @@ def _merged(generations: Iterable[Generation]) -> Holes:
 
 
 def next_chunk(holes: Holes, limit: int) -> Chunk:
-    """The ranges to look at again in this pass: at most `limit` ids, or one range that is wider."""
-    taken: list[int] = []
+    """The ranges to look at again in this pass: at most `limit` ids, or one range that is wider.
+
+    The newest first: what comes late comes from them, while the oldest wait for a transaction that stays open.
+    """
+    taken = [0] * len(holes)
     ranges: list[Range] = []
     room = limit
-    for generation in holes:
+    for place, generation in reversed([*enumerate(holes)]):
         count = 0
         for lo, hi in generation.unread:
             width = hi - lo + 1
@@ -149,9 +181,10 @@ def next_chunk(holes: Holes, limit: int) -> Chunk:
             ranges.append((lo, hi))
             room -= width
             count += 1
-        taken.append(count)
+        taken[place] = count
         if not ranges and generation.unread:
-            return Chunk((*taken[:-1], 1), generation.unread[:1], wide=True)
+            taken[place] = 1
+            return Chunk(tuple(taken), generation.unread[:1], wide=True)
     return Chunk(tuple(taken), tuple(ranges))
 
 

@@ -12,7 +12,7 @@ from tidings.decisions.diagnosing import ServerSetting
 from tidings.decisions.holes import InFlight, Range
 from tidings.decisions.routing import Attempt, Existing, Subscriber
 from tidings.model.event import LoggedEvent
-from tidings.model.route import ROUTING_GATE, Route, RouteTarget, router_gate
+from tidings.model.route import Route, RouteTarget
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,9 @@ class RouterOperations(Operations):
     async def make_cursor(self, worker_name: str, event_domain: str) -> bool:
         return bool(await self._run("make_cursor", worker_name=worker_name, event_domain=event_domain))
 
-    async def closed_gates(self, worker_name: str) -> list[str]:
-        """Those of the two that are closed or missing."""
-        names = [ROUTING_GATE, router_gate(worker_name)]
-        found = {row["name"] for row in await self._rows("open_gates", names=names)}
+    async def closed_gates(self, names: Sequence[str]) -> list[str]:
+        """Those of them that are closed or missing."""
+        found = {row["name"] for row in await self._rows("open_gates", names=list(names))}
         return [name for name in names if name not in found]
 
     async def standing(self, worker_name: str) -> Standing:
@@ -112,8 +111,8 @@ class RouterOperations(Operations):
     async def events_after(self, position: int, limit: int) -> list[LoggedEvent]:
         return _events(await self._rows("events_after", position=position, limit=limit))
 
-    async def events_among(self, ids: Sequence[int]) -> list[LoggedEvent]:
-        return _events(await self._rows("events_among", ids=ids)) if ids else []
+    async def events_among(self, ids: Sequence[int], limit: int) -> list[LoggedEvent]:
+        return _events(await self._rows("events_among", ids=ids, limit=limit)) if ids else []
 
     async def events_between(self, lo: int, hi: int, limit: int) -> list[LoggedEvent]:
         return _events(await self._rows("events_between", lo=lo, hi=hi, limit=limit))
@@ -204,7 +203,7 @@ class RouterOperations(Operations):
         return {row["writer"]: bool(row["is_nameless"]) for row in rows}
 
     async def forget_writers(self, ids: Sequence[int]) -> None:
-        await self._run("forget_writers", ids=ids)
+        await self._run("forget_writers", writers=[(number,) for number in ids])
 
     async def clock(self) -> datetime.datetime:
         row = await self._row("clock")

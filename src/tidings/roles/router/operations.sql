@@ -21,11 +21,12 @@ INSERT INTO route_worker_cursors (worker_name, event_domain) VALUES (:worker_nam
 SELECT name FROM gates WHERE name {in :names} AND is_open;
 
 -- standing: the version of the configuration, and whether the last routed event is still what it was
-SELECT v.version, c.last_event_id IS NULL OR EXISTS (
-           SELECT 1 FROM events e
-            WHERE e.id = c.last_event_id AND e.correlation_id = c.last_event_correlation_id
-              AND e.created_at = c.last_event_created_at) AS is_same
-  FROM config_version v, route_worker_cursors c WHERE c.worker_name = :worker_name;
+-- The event is found by its id and by nothing else. As EXISTS, or beside another table, PostgreSQL puts the whole log
+-- into a hash to look it up, and with its time among the conditions may come by that.
+SELECT (SELECT v.version FROM config_version v) AS version,
+       c.last_event_id IS NULL OR (e.correlation_id = c.last_event_correlation_id
+                                   AND e.created_at = c.last_event_created_at) IS TRUE AS is_same
+  FROM route_worker_cursors c LEFT JOIN events e ON e.id = c.last_event_id WHERE c.worker_name = :worker_name;
 
 -- last_number: the highest number drawn for an event so far
 SELECT drawn FROM last_event_number();
@@ -57,7 +58,8 @@ SELECT id, event_domain, event_type, event_stream, correlation_id
   FROM events WHERE id > :position ORDER BY id LIMIT :limit;
 
 -- events_among: what arrived late
-SELECT id, event_domain, event_type, event_stream, correlation_id FROM events WHERE id {in :ids} ORDER BY id;
+SELECT id, event_domain, event_type, event_stream, correlation_id
+  FROM events WHERE id {in :ids} ORDER BY id LIMIT :limit;
 
 -- events_between: what arrived late in a wide hole
 SELECT id, event_domain, event_type, event_stream, correlation_id
@@ -147,7 +149,7 @@ SELECT l.virtualtransaction AS writer, l.virtualtransaction LIKE '-1/%' AS is_na
  LIMIT :limit;
 
 -- forget_writers: markers prove nothing once their transactions have committed; there are none here
-SELECT 0 AS writer WHERE :ids::bigint[] IS NULL;
+{rows writers(id bigint)} WHERE false;
 
 -- audit: who did what
 INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);

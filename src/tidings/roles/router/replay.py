@@ -6,9 +6,10 @@ from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.decisions.routing import NO_HISTORY, Configuration, Planned, histories, plan_anew
-from tidings.errors import GateClosed, NotFound, StatementFailed
+from tidings.errors import NotFound, StatementDenied, StatementFailed
 from tidings.model.event import LoggedEvent
 from tidings.model.route import RouteAttemptStatus
+from tidings.roles.router.gates import gates_of, refuse_if_closed
 from tidings.roles.router.operations import RouteDeadLetter, RouterOperations
 from tidings.roles.router.writing import write, write_failure
 
@@ -39,7 +40,7 @@ async def _replay(operations: RouterOperations, dead_letter_id: int, actor: str)
     letter = await _existing(operations, dead_letter_id)
     if letter.is_resolved:
         return Replayed(letter.id, letter.event_id, (), is_resolved=True, was_resolved=True)
-    await _refuse_if_closed(operations, letter.worker_name)
+    await refuse_if_closed(operations, *gates_of(letter.worker_name))
     planned = await _planned(operations, letter)
     error = await _written(operations, letter.worker_name, planned)
     statuses = (RouteAttemptStatus.FAILED,) if error else tuple(one.status for one in planned.decisions)
@@ -60,14 +61,6 @@ async def _existing(operations: RouterOperations, dead_letter_id: int) -> RouteD
     return letter
 
 
-async def _refuse_if_closed(operations: RouterOperations, worker_name: str) -> None:
-    if closed := await operations.closed_gates(worker_name):
-        raise GateClosed(
-            f"Nothing was replayed. Closed: {', '.join(closed)}.",
-            f"Open with `tidings gates open {closed[0]}`.",
-        )
-
-
 async def _planned(operations: RouterOperations, letter: RouteDeadLetter) -> Planned:
     event = event_of(letter.snapshot)
     configuration = Configuration(0, await operations.routes(), await operations.subscribers())
@@ -82,6 +75,8 @@ async def _written(operations: RouterOperations, worker_name: str, planned: Plan
     try:
         async with operations.savepoint():
             await write(operations, worker_name, [planned])
+    except StatementDenied:
+        raise
     except StatementFailed as error:
         await write_failure(operations, worker_name, planned, error.what)
         return error.what

@@ -4,25 +4,23 @@ It locks its cursor, reads, decides, writes, moves the cursor. It never skips an
 commit, and waits for no open transaction: what it passed without seeing it remembers as holes.
 """
 
+import asyncio
 import time
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.decisions.holes import (
-    Chunk,
     Holes,
-    Reading,
     all_ranges,
     gaps,
+    is_ripe,
     next_chunk,
+    refreshed,
     remembered,
     settle,
     unwitnessed,
-    witnessed,
 )
 from tidings.decisions.routing import (
     NO_HISTORY,
@@ -35,44 +33,23 @@ from tidings.decisions.routing import (
     histories,
     plan,
 )
-from tidings.errors import DatabaseError, GateClosed, NotFound, RouterHeld, StatementFailed
+from tidings.errors import DatabaseError, GateClosed, NotFound, RouterHeld, StatementDenied, StatementFailed
 from tidings.model.event import LoggedEvent
 from tidings.model.route import DEFAULT_ROUTER, EVERY_DOMAIN, RouteAttemptStatus
+from tidings.roles.router.doubts import Doubts
+from tidings.roles.router.gates import gates_of, refuse_if_closed
 from tidings.roles.router.operations import Cursor, RouterOperations
+from tidings.roles.router.passes import Batch, Outcome, Pass, summary
 from tidings.roles.router.witness import Witness
-from tidings.roles.router.writing import write, write_carefully
+from tidings.roles.router.writing import bury, write, write_carefully
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import EventsRouted, RouterStopped, RouterWorking, WritersUnknown
+from tidings.telemetry.notices import EventNotRouted, EventsRouted, RouterStopped, RouterWorking, WritersUnknown
 
 BATCH = 1_000
 FAN_OUT = 5_000
-_SECONDS_BETWEEN_DOUBTS = 5.0
-
-
-class Outcome(StrEnum):
-    ROUTED = "routed"
-    IDLE = "idle"
-    BUSY = "busy"
-    CLOSED = "closed"
-    HELD = "held"
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What one pass came to; `reason` says why nothing was done."""
-
-    outcome: Outcome
-    reason: str = ""
-    read: int = 0
-    late: int = 0
-    sagas: int = 0
-    tasks: int = 0
-    holes: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def did_work(self) -> bool:
-        return self.outcome is Outcome.ROUTED
+# Ids of holes looked at in one pass, as a multiple of the batch: most are found empty, which is cheap.
+_PROBES = 5
+_SECONDS_BETWEEN_LOOKS = 0.02
 
 
 @dataclass(frozen=True)
@@ -81,31 +58,6 @@ class Memory:
 
     stamp: tuple[int, int] | None
     holes: Holes
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The events of one pass: those that arrived late first. Those after `handled` stay for the next one."""
-
-    chunk: Chunk
-    late: Sequence[LoggedEvent]
-    fresh: Sequence[LoggedEvent]
-    late_is_complete: bool
-    planned: Sequence[Planned] = ()
-    handled: int = 0
-
-    @property
-    def events(self) -> list[LoggedEvent]:
-        return [*self.late, *self.fresh]
-
-    def reading(self) -> Reading:
-        late = self.late[: self.handled]
-        complete = self.late_is_complete and len(late) == len(self.late)
-        return Reading(self.chunk, {event.id for event in late}, None if complete else late[-1].id)
-
-    @property
-    def passed(self) -> list[int]:
-        return [event.id for event in self.fresh[: max(0, self.handled - len(self.late))]]
 
 
 class Router:
@@ -122,7 +74,7 @@ class Router:
         self._memory: Memory | None = None
         self._configuration: Configuration | None = None
         self._purges = False
-        self._doubted_at = float("-inf")
+        self._doubts = Doubts()
         self._told = ""
 
     async def step(self) -> Pass:
@@ -131,14 +83,24 @@ class Router:
         try:
             done, memory = await self._careful_if_refused()
         except GateClosed as closed:
-            done, memory = Pass(Outcome.CLOSED, closed.what), self._memory
+            done, memory = Pass(Outcome.CLOSED, closed.what, closed.remedy), self._memory
         except RouterHeld as held:
-            done, memory = Pass(Outcome.HELD, held.what), self._memory
+            # The log is not what it was, so neither is what is known of its holes.
+            done, memory = Pass(Outcome.HELD, held.what, held.remedy), None
         self._memory = memory
         if done.did_work and self._purges:
             await self._forget_settled()
         self._announce(done)
         return done
+
+    async def outwait_writers(self, seconds: float) -> None:
+        """Looks until nobody is left who could fill the holes, or for so long. What one process has seen is lost for
+        the next, so that without this a router which runs for a single pass closes no hole while others write."""
+        until = time.monotonic() + seconds
+        self._memory = await self._witnessed(self._memory or await self._recall())
+        while not is_ripe(self._memory.holes) and time.monotonic() < until:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            self._memory = await self._witnessed(self._memory)
 
     async def close(self) -> None:
         await self._witness.close()
@@ -146,6 +108,8 @@ class Router:
     async def _careful_if_refused(self) -> tuple[Pass, Memory | None]:
         try:
             return await RouterOperations.step(self._engine, self._pass)
+        except StatementDenied:
+            raise
         except StatementFailed:
             return await RouterOperations.step(self._engine, partial(self._pass, carefully=True))
 
@@ -164,11 +128,10 @@ class Router:
         if not memory.holes:
             return memory
         try:
-            seen = await self._witness.look()
+            return Memory(memory.stamp, await self._witness.look(memory.holes))
         except DatabaseError as error:
             tell(WritersUnknown(self.name, error.what))
             return Memory(memory.stamp, unwitnessed(memory.holes))
-        return memory if seen is None else Memory(memory.stamp, witnessed(memory.holes, seen))
 
     async def _forget_settled(self) -> None:
         try:
@@ -177,77 +140,60 @@ class Router:
             tell(WritersUnknown(self.name, error.what))
 
     async def _pass(self, operations: RouterOperations, carefully: bool = False) -> tuple[Pass, Memory | None]:
-        cursor = await operations.lock_cursor(self.name)
+        cursor = await operations.lock_cursor(self.name) or await self._made_cursor(operations)
         if cursor is None:
-            return await self._without_cursor(operations), None
+            return Pass(Outcome.BUSY, "another instance of this router is at work"), self._memory
         await self._refuse_if_closed(operations)
-        await self._refuse_if_doubtful(operations, cursor)
-        memory = self._memory
-        if memory is None or memory.stamp != cursor.stamp:
-            memory = Memory(cursor.stamp, remembered(await operations.holes(self.name)))
+        standing = await self._doubts.refuse_if_any(operations, cursor)
+        await self._configure(operations, standing.version)
+        memory = await self._memory_of(operations, cursor)
         batch = await self._planned(operations, cursor, await self._read(operations, cursor, memory.holes))
         return await self._written(operations, cursor, memory, batch, carefully)
 
-    async def _without_cursor(self, operations: RouterOperations) -> Pass:
+    async def _made_cursor(self, operations: RouterOperations) -> Cursor | None:
+        """The first pass of the router that covers every domain makes its cursor. None: another instance has it."""
         if await operations.read_cursor(self.name) is not None:
-            return Pass(Outcome.BUSY, "another instance of this router is at work")
-        await self._refuse_if_closed(operations)
-        if self.name != DEFAULT_ROUTER or not await operations.make_cursor(self.name, EVERY_DOMAIN):
-            raise NotFound(
-                f"There is no router {self.name}.", f"Make it with `tidings routers add {self.name} --domain …`."
-            )
-        return Pass(Outcome.ROUTED, "the cursor was made")
+            return None
+        if self.name == DEFAULT_ROUTER:
+            await self._refuse_if_closed(operations)
+            if await operations.make_cursor(self.name, EVERY_DOMAIN):
+                return await operations.lock_cursor(self.name)
+            if await operations.read_cursor(self.name) is not None:
+                return None
+        raise NotFound(
+            f"There is no router {self.name}.", f"Make it with `tidings routers add {self.name} --domain …`."
+        )
+
+    async def _memory_of(self, operations: RouterOperations, cursor: Cursor) -> Memory:
+        """What we know of the holes; as the table has them where somebody else has moved the cursor."""
+        known = self._memory or Memory(None, ())
+        if known.stamp == cursor.stamp:
+            return known
+        return Memory(cursor.stamp, refreshed(known.holes, await operations.holes(self.name)))
 
     async def _refuse_if_closed(self, operations: RouterOperations) -> None:
-        try:
-            closed = await operations.closed_gates(self.name)
-        except StatementFailed as error:
-            raise GateClosed(f"The gates can't be read, so they are closed. {error.what}") from error
-        if closed:
-            raise GateClosed(
-                f"Closed: {', '.join(f'gate {name}' for name in closed)}.",
-                " ".join(f"`tidings gates open {name}`" for name in closed),
-            )
+        await refuse_if_closed(operations, *gates_of(self.name))
 
-    async def _refuse_if_doubtful(self, operations: RouterOperations, cursor: Cursor) -> None:
-        standing = await operations.standing(self.name)
-        remedy = f"Find out what happened to the log, then `tidings routers confirm {self.name}`."
-        if not standing.is_same:
-            raise RouterHeld(f"Event {cursor.last_event_id}, the last one routed, is gone or is another one.", remedy)
-        drawn = await operations.last_number()
-        if drawn < cursor.position:
-            raise RouterHeld(f"Event ids are at {drawn}, behind {cursor.position}, which was routed.", remedy)
-        await self._refuse_if_unprovable(operations)
-        if self._configuration is None or self._configuration.version != standing.version:
-            routes, subscribers = await operations.routes(), await operations.subscribers()
-            self._configuration = Configuration(standing.version, routes, subscribers)
-
-    async def _refuse_if_unprovable(self, operations: RouterOperations) -> None:
-        now = time.monotonic()
-        if now - self._doubted_at < _SECONDS_BETWEEN_DOUBTS:
-            return
-        wrong = [condition for condition in await operations.proof_conditions() if not condition.is_right]
-        if wrong:
-            raise RouterHeld(
-                "It can't be proven that no event is skipped: "
-                + "; ".join(f"{one.name} is {one.value}, not {one.wanted}" for one in wrong),
-                "Put that right on the server; `tidings doctor` shows it too.",
-            )
-        self._doubted_at = now
+    async def _configure(self, operations: RouterOperations, version: int) -> None:
+        """The version was read before the rest, so that a change in between is noticed by the next pass."""
+        if self._configuration is None or self._configuration.version != version:
+            self._configuration = Configuration(version, await operations.routes(), await operations.subscribers())
 
     async def _read(self, operations: RouterOperations, cursor: Cursor, holes: Holes) -> Batch:
         most_late = max(1, self._batch // 2)
-        chunk = next_chunk(holes, most_late)
+        chunk = next_chunk(holes, _PROBES * self._batch)
         if chunk.wide:
             ((lo, hi),) = chunk.ranges
             late = await operations.events_between(lo, hi, most_late)
         else:
-            late = await operations.events_among(chunk.ids)
+            late = await operations.events_among(chunk.ids, most_late)
         fresh = await operations.events_after(cursor.position, self._batch - len(late))
-        return Batch(chunk, late, fresh, late_is_complete=not (chunk.wide and len(late) == most_late))
+        return Batch(chunk, late, fresh, late_is_complete=len(late) < most_late)
 
     async def _planned(self, operations: RouterOperations, cursor: Cursor, batch: Batch) -> Batch:
-        """Decides until the batch is full of sagas."""
+        """Decides until the batch is full of sagas; an event that fills more than one has one of its own."""
+        if not batch.events:
+            return batch
         others = await operations.other_routers(self.name)
         self._purges = cursor.event_domain == EVERY_DOMAIN or (
             EVERY_DOMAIN not in others.values() and self.name < min(others, default="~")
@@ -260,15 +206,14 @@ class Router:
         planned: list[Planned] = []
         sagas = handled = 0
         for event in batch.events:
-            if sagas >= self._fan_out:
+            decisions = self._decide(event) if event.id in ours else ()
+            one = plan(event, decisions, known.get(event.id, NO_HISTORY), existing.get(event.id, NOTHING))
+            if sagas and sagas + one.sagas > self._fan_out:
                 break
             handled += 1
-            if event.id not in ours:
-                continue
-            one = plan(event, self._decide(event), known.get(event.id, NO_HISTORY), existing.get(event.id, NOTHING))
+            sagas += one.sagas
             if one.decisions:
                 planned.append(one)
-                sagas += one.sagas
         return Batch(batch.chunk, batch.late, batch.fresh, batch.late_is_complete, planned, handled)
 
     def _decide(self, event: LoggedEvent) -> tuple[Decision, ...]:
@@ -301,13 +246,13 @@ class Router:
         settled = settle(memory.holes, batch.reading(), gaps(cursor.position, passed))
         if not batch.handled and not settled.removed:
             return Pass(Outcome.IDLE, holes=len(all_ranges(settled.holes))), Memory(cursor.stamp, settled.holes)
-        refused: dict[int, str] = {}
+        refused: tuple[EventNotRouted, ...] = ()
         if carefully:
-            refused = await write_carefully(operations, self.name, batch.planned)
+            refused = await self._written_carefully(operations, batch.planned)
         else:
             await write(operations, self.name, batch.planned)
         await operations.change_holes(self.name, settled.removed, settled.added)
-        done = _summary(batch, refused, len(all_ranges(settled.holes)))
+        done = summary(batch, refused, len(all_ranges(settled.holes)))
         position = passed[-1] if passed else cursor.position
         await operations.move_cursor(
             self.name,
@@ -319,33 +264,29 @@ class Router:
         )
         return done, Memory((cursor.runs + 1, position), settled.holes)
 
+    async def _written_carefully(
+        self, operations: RouterOperations, planned: Sequence[Planned]
+    ) -> tuple[EventNotRouted, ...]:
+        refused = await write_carefully(operations, self.name, planned)
+        for one, error in refused:
+            await bury(operations, self.name, one, error)
+        return tuple(EventNotRouted(self.name, one.event.id, one.event.correlation_id, error) for one, error in refused)
+
     def _announce(self, done: Pass) -> None:
         """A pause is told once, and its end."""
+        for refusal in done.refused:
+            tell(refusal)
         if done.did_work and done.read:
             tell(EventsRouted(self.name, done.read, done.late, done.sagas, done.tasks, done.holes, **done.counts))
+        if done.outcome is Outcome.BUSY:
+            return
         stopped = done.reason if done.outcome in (Outcome.CLOSED, Outcome.HELD) else ""
         if stopped and stopped != self._told:
             tell(RouterStopped(self.name, stopped))
-        elif self._told and not stopped and done.outcome is not Outcome.BUSY:
+        elif self._told and not stopped:
             tell(RouterWorking(self.name))
         self._told = stopped
 
 
 def _is_ours(domain: str, scope: str, taken: Collection[str]) -> bool:
     return domain == scope or (scope == EVERY_DOMAIN and domain not in taken)
-
-
-def _summary(batch: Batch, refused: Mapping[int, str], holes: int) -> Pass:
-    written = [one for one in batch.planned if one.event.id not in refused]
-    statuses = Counter(decision.status for one in written for decision in one.decisions)
-    counts = {status.value: statuses[status] for status in RouteAttemptStatus}
-    counts[RouteAttemptStatus.FAILED.value] += len(refused)
-    return Pass(
-        Outcome.ROUTED,
-        read=batch.handled,
-        late=min(batch.handled, len(batch.late)),
-        sagas=sum(one.sagas for one in written),
-        tasks=sum(bool(decision.biz_type) for one in written for decision in one.decisions),
-        holes=holes,
-        counts=counts,
-    )

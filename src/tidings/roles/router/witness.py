@@ -2,11 +2,13 @@
 
 from tidings.db.engine import Engine
 from tidings.db.session import Session
-from tidings.decisions.holes import InFlight
+from tidings.decisions.holes import Holes, unwitnessed, witnessed
 from tidings.roles.router.operations import RouterOperations, in_flight
 
 MOST_WRITERS = 20_000
 FORGOTTEN_AT_ONCE = 1_000
+# So that a router which was away for long does not spend its first minutes on forgetting.
+FORGOTTEN_BETWEEN_PASSES = 4 * FORGOTTEN_AT_ONCE
 
 
 class Witness:
@@ -14,22 +16,26 @@ class Witness:
         self._engine = engine
         self._session: Session | None = None
 
-    async def look(self) -> InFlight | None:
-        """Everybody who is writing now; None if there is too much to look through at once."""
+    async def look(self, holes: Holes) -> Holes:
+        """These holes and everybody who may still fill them; as they were if there is too much to look through."""
+        if self._session is None or self._session.is_lost:
+            holes = unwitnessed(holes)
         operations = await self._operations()
         # In this order: who commits in between is then taken for one who still writes, and waited for.
         settled = await operations.settled_writers(MOST_WRITERS)
         if len(settled) == MOST_WRITERS:
-            await self.forget_settled()
-            return None
+            await self.forget_settled(MOST_WRITERS)
+            return holes
         present = await operations.present_writers(2 * MOST_WRITERS)
-        return None if len(present) == 2 * MOST_WRITERS else in_flight(present, settled)
+        return holes if len(present) == 2 * MOST_WRITERS else witnessed(holes, in_flight(present, settled))
 
-    async def forget_settled(self) -> None:
+    async def forget_settled(self, most: int = FORGOTTEN_BETWEEN_PASSES) -> None:
         """Removes markers of committed transactions, by list: a range would wait for open ones."""
         operations = await self._operations()
-        while settled := await operations.settled_writers(FORGOTTEN_AT_ONCE):
-            await operations.forget_writers(settled)
+        for _ in range(most // FORGOTTEN_AT_ONCE):
+            settled = await operations.settled_writers(FORGOTTEN_AT_ONCE)
+            if settled:
+                await operations.forget_writers(settled)
             if len(settled) < FORGOTTEN_AT_ONCE:
                 break
 

@@ -1,6 +1,7 @@
 """Writes what was decided: attempts, sagas, tasks, for a whole batch in a few statements.
 
-An event whose rows the database refuses is found by halving and set aside whole; its neighbours go on.
+An event whose rows the database refuses is found by halving and set aside whole; its neighbours go on. What would be
+refused whatever the rows, such as for want of a right, sets nothing aside.
 """
 
 import json
@@ -8,12 +9,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidings.db.halving import write_by_halves
 from tidings.decisions.routing import Decision, Planned, attempt_key
 from tidings.errors import StatementFailed
 from tidings.model.route import RouteAttemptStatus
 from tidings.roles.router.operations import RouterOperations
-from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import EventNotRouted
 
 _LONGEST_REASON = 500
 
@@ -27,26 +27,12 @@ async def write(operations: RouterOperations, worker_name: str, planned: Sequenc
     await _write_tasks(operations, planned)
 
 
-async def write_carefully(operations: RouterOperations, worker_name: str, planned: Sequence[Planned]) -> dict[int, str]:
-    """The same for everything that can be written; what can't be is set aside. Returns those errors by event."""
-    refused: dict[int, str] = {}
-
-    async def part(some: Sequence[Planned]) -> None:
-        try:
-            async with operations.savepoint():
-                await write(operations, worker_name, some)
-        except StatementFailed as error:
-            if len(some) == 1:
-                refused[some[0].event.id] = error.what
-                await bury(operations, worker_name, some[0], error.what)
-                return
-            middle = len(some) // 2
-            await part(some[:middle])
-            await part(some[middle:])
-
-    if planned:
-        await part(planned)
-    return refused
+async def write_carefully(
+    operations: RouterOperations, worker_name: str, planned: Sequence[Planned]
+) -> list[tuple[Planned, str]]:
+    """The same for everything that can be written. Returns the rest, and why."""
+    refused = await write_by_halves(operations, planned, lambda some: write(operations, worker_name, some))
+    return [(one, error.what) for one, error in refused]
 
 
 async def bury(operations: RouterOperations, worker_name: str, planned: Planned, error: str) -> None:
@@ -56,7 +42,6 @@ async def bury(operations: RouterOperations, worker_name: str, planned: Planned,
     key = attempt_key(worker_name, None, event.id)
     snapshot = snapshot_text(await operations.whole_event(event.id))
     await operations.bury(event.id, worker_name, key, snapshot, error)
-    tell(EventNotRouted(worker_name, event.id, event.correlation_id, error))
 
 
 async def write_failure(operations: RouterOperations, worker_name: str, planned: Planned, error: str) -> None:
