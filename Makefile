@@ -39,8 +39,10 @@ check: setup ## Lint, format, types, spelling, generated docs
 	@$(BIN)/codespell README.md CHANGELOG.md ARCHITECTURE.md docs src tests bench
 	@$(BIN)/python -m tidings.reference --check docs/reference
 
-bench: setup servers ## Measure what the guards cost, on both engines
+bench: setup servers ## Measure guards, publishing and routing, on both engines
 	@$(BIN)/python -m bench.guards
+	@$(BIN)/python -m bench.ingest
+	@$(BIN)/python -m bench.routing
 
 docs: setup ## Make the generated pages of docs/reference anew
 	@$(BIN)/python -m tidings.reference docs/reference

@@ -1,20 +1,21 @@
 """A scene for every test of the router."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.roles.router.scene import Scene
 from tests.support.database import Database
+from tests.support.fault_proxy import FaultProxy
 from tidings.roles.router.router import Router
 
 
 @pytest.fixture
 async def bare(engine: Database) -> AsyncIterator[Scene]:
     """Gates closed, no route."""
-    router = Router(await engine.open("event_router"), batch=1_000)
-    yield Scene(engine, router)
-    await router.close()
+    scene = Scene(engine, Router(await engine.open("event_router"), batch=1_000))
+    yield scene
+    await scene.close()
 
 
 @pytest.fixture
@@ -23,3 +24,20 @@ async def scene(bare: Scene) -> Scene:
     await bare.open_gates()
     await bare.route()
     return bare
+
+
+@pytest.fixture
+async def breakable(throwaway: Database) -> AsyncIterator[Scene]:
+    """The same in an installation that may be damaged."""
+    scene = Scene(throwaway, Router(await throwaway.open("event_router"), batch=1_000))
+    await scene.open_gates()
+    await scene.route()
+    yield scene
+    await scene.close()
+
+
+@pytest.fixture
+def proxy(engine_kind: str, server) -> Iterator[FaultProxy]:  # type: ignore[no-untyped-def]
+    """Tells which statements were run. Ask for it before the scene, so that it outlives the sessions that use it."""
+    with FaultProxy(server.port, engine_kind) as proxy:
+        yield proxy

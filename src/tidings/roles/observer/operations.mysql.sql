@@ -18,3 +18,24 @@ SELECT 'binlog_format', IF(@@log_bin, @@binlog_format, 'no binlog'), 'ROW|MIXED|
 
 -- open_writers: nobody: a plain read does not show who has not committed yet
 SELECT NULL AS pid, NULL AS open_seconds FROM event_writers WHERE FALSE;
+
+-- active_depths: jobs by status, and since when the first of each could have been leased or has been
+SELECT status, COUNT(*) AS jobs,
+       (CASE WHEN MIN(lease_until) < {now} THEN MIN(lease_until) END) AS oldest, {now} AS now
+  FROM webhook_delivery_jobs FORCE INDEX (idx_job_status_lease)
+ WHERE status IN ('Pending', 'Leased') GROUP BY status;
+
+-- unapplied_depth: finished jobs that their sagas have not taken in
+SELECT COUNT(*) AS jobs, MIN(u.finished_at) AS oldest, {now} AS now
+  FROM (SELECT finished_at FROM webhook_delivery_jobs FORCE INDEX (idx_job_unapplied)
+         WHERE unapplied = 1 ORDER BY id LIMIT :most) u;
+
+-- due_depth: sagas of one status whose time has come, and since when the first of them waits
+SELECT COUNT(*) AS sagas, MIN(d.next_attempt_at) AS oldest, {now} AS now
+  FROM (SELECT next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = :status AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT :most) d;
+
+-- later_depth: sagas that wait for their next attempt
+SELECT COUNT(*) AS sagas
+  FROM (SELECT next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'PendingRetry' AND next_attempt_at > {now} ORDER BY next_attempt_at LIMIT :most) d;

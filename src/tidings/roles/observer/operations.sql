@@ -112,3 +112,32 @@ SELECT id, event_domain, event_type, callback_url, pending_callback_url, active,
        description, max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, config_version, created_at,
        updated_at
   FROM subscriptions WHERE id = :id;
+
+-- active_depths: jobs by status, and since when the first of each could have been leased or has been
+SELECT status, count(*) AS jobs,
+       (CASE WHEN min(lease_until) < {now} THEN min(lease_until) END) AS oldest, {now} AS now
+  FROM webhook_delivery_jobs WHERE status IN ('Pending', 'Leased') GROUP BY status;
+
+-- unapplied_depth: finished jobs that their sagas have not taken in
+SELECT count(*) AS jobs, min(u.finished_at) AS oldest, {now} AS now
+  FROM (SELECT finished_at FROM webhook_delivery_jobs
+         WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL ORDER BY id LIMIT :most) u;
+
+-- due_depth: sagas of one status whose time has come, and since when the first of them waits
+SELECT count(*) AS sagas, min(d.next_attempt_at) AS oldest, {now} AS now
+  FROM (SELECT next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = :status AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT :most) d;
+
+-- later_depth: sagas that wait for their next attempt
+SELECT count(*) AS sagas
+  FROM (SELECT next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND next_attempt_at > {now} ORDER BY next_attempt_at LIMIT :most) d;
+
+-- router_lags: how far each router is behind the log
+SELECT c.worker_name, c.position, (SELECT max(n.id) FROM events n) AS newest,
+       (SELECT e.created_at FROM events e WHERE e.id > c.position ORDER BY e.id LIMIT 1) AS oldest, {now} AS now,
+       (SELECT count(*) FROM route_holes h WHERE h.worker_name = c.worker_name) AS holes
+  FROM route_worker_cursors c ORDER BY c.worker_name LIMIT :most;
+
+-- alive_processes: processes that gave a sign of life lately
+SELECT process, count(*) AS alive FROM worker_presence WHERE seen_at > {now - :seconds} GROUP BY process;
