@@ -122,7 +122,12 @@ def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
     if code in _TRANSIENT or code.startswith("08") or error.severity_en in _FATAL or stale:
         return TransientFailure(f"PostgreSQL: {error}")
     refusal = StatementDenied if code.startswith(_DENIED) else StatementFailed
-    return refusal(f"PostgreSQL refused a statement ({code}): {error}", code=code)
+    return refusal(f"PostgreSQL refused a statement ({code}): {_without_rows(error)}", code=code)
+
+
+def _without_rows(error: asyncpg.PostgresError) -> str:
+    """What it says, without the values of the row it is about: those are nobody's business in a log."""
+    return str(error).partition("\nDETAIL:  Failing row contains")[0]
 
 
 async def connect(address: Address, *, application: str, schema: str, group: str) -> PostgresqlSession:

@@ -1,0 +1,76 @@
+"""Measures how fast the router is: `python -m bench.routing [--seconds N] [--engine …] [--json FILE]`.
+
+The same rows are written by bare SQL in the same run, in turn with the router: what is left between the two is what
+deciding, checking and the round trips cost.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.routing.race import Result, race
+from tests.support.database import SERVERS
+
+SUBSCRIPTIONS = (1, 3, 10)
+
+out = Console(highlight=False, soft_wrap=True)
+
+
+async def measure(engine: str, seconds: float) -> list[Result]:
+    with SERVERS[engine]() as server:
+        return [await race(server, subscriptions, seconds) for subscriptions in SUBSCRIPTIONS]
+
+
+def table(engine: str, found: Sequence[Result]) -> Table:
+    shown = Table(title=f"{engine}: events routed in a second, typical pass", title_justify="left")
+    for heading in (
+        *("subscriptions", "passes", "events in one", "routed /s", "sagas /s", "bare SQL /s", "of bare"),
+        *("client CPU", "statements", "idle ms", "idle statements"),
+    ):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        shown.add_row(
+            str(one.subscriptions),
+            str(one.passes),
+            str(one.events_in_a_pass),
+            f"{one.routed:,.0f}",
+            f"{one.routed * one.subscriptions:,.0f}",
+            f"{one.bare:,.0f}",
+            f"{one.ratio:.0%}",
+            f"{one.client_share:.0%}",
+            str(one.statements),
+            f"{one.idle_ms:.1f}",
+            str(one.idle_statements),
+        )
+    return shown
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.routing", description="Measures how fast the router is.")
+    parser.add_argument("--seconds", type=float, default=10, help="for each number of subscriptions, at most")
+    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
+    options = parser.parse_args()
+
+    found = {}
+    for engine in [options.engine] if options.engine else [*SERVERS]:
+        availability = SERVERS[engine].available()
+        if not availability:
+            sys.exit(availability.reason)
+        found[engine] = asyncio.run(measure(engine, options.seconds))
+        out.print(table(engine, found[engine]))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        figures = {engine: [asdict(one) | {"ratio": one.ratio} for one in results] for engine, results in found.items()}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

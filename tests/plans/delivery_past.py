@@ -1,0 +1,142 @@
+"""Deliveries with a past: so many sagas that have ended, and as many that wait for a turn they do not get yet."""
+
+from tests.support.database import Database
+from tests.support.sessions import Session, connect
+from tidings.flow import OWNER
+
+SAGAS, JOBS = "webhook_delivery_sagas", "webhook_delivery_jobs"
+TABLES = ("events", SAGAS, JOBS, "dead_letters", "subscriptions")
+LONG_AGO = "2020-01-01"
+
+
+class Past:
+    """Made as the owner of the schema, in a few statements."""
+
+    def __init__(self, database: Database, owner: Session, size: int) -> None:
+        self._database, self._owner = database, owner
+        self.size = size
+        self._snapshot: Session | None = None
+
+    @classmethod
+    async def of(cls, database: Database, size: int) -> "Past":
+        past = cls(database, await connect(database.url(OWNER)), size)
+        words = past._words
+        for table in TABLES:
+            await past._run(words.keep_statistics.format(table=table))
+        # One that is busy, one that is paused, one with news.
+        for paused in ("false", "true", "false"):
+            await past._run(
+                "INSERT INTO subscriptions (event_type, callback_url, active, verified, paused)"
+                f" VALUES ('*', 'https://a.example/', true, true, {paused})"
+            )
+        return past
+
+    @property
+    def _words(self) -> "type[_PostgresWords] | type[_MariaDBWords]":
+        return _PostgresWords if self._database.family == "postgresql" else _MariaDBWords
+
+    async def happen(self) -> None:
+        """`size` that have ended, with their jobs; as many that wait in a lane that is paused, and for another time."""
+        first = await self.publish(1, self.size, status="InProgress", due=LONG_AGO)
+        await self._make_jobs(first)
+        await self.settle()
+        await self.publish(2, self.size, due=LONG_AGO)
+        await self.publish(1, self.size, due="2100-01-01")
+        await self.publish(1, self.size, status="PendingRetry", due="2100-01-01")
+
+    async def churn(self) -> None:
+        """As many again go their whole way, in one statement each, so that each leaves its old versions behind."""
+        first = await self.publish(1, self.size, status="Pending", due=LONG_AGO)
+        await self._make_jobs(first)
+        of_these = f"saga_id >= {first}"
+        await self._run(f"UPDATE {SAGAS} SET status = 'InProgress' WHERE id >= {first}")
+        await self._run(f"UPDATE {JOBS} SET status = 'Leased', lease_until = '2020-01-02' WHERE {of_these}")
+        await self._run(f"UPDATE {JOBS} SET status = 'Failed', finished_at = '2020-01-02' WHERE {of_these}")
+        await self._run(f"UPDATE {JOBS} SET applied_at = '2020-01-02' WHERE {of_these}")
+        await self._run(f"UPDATE {SAGAS} SET status = 'PendingRetry' WHERE id >= {first}")
+        await self._run(f"UPDATE {SAGAS} SET status = 'InProgress' WHERE id >= {first}")
+        await self._run(f"UPDATE {SAGAS} SET status = 'Completed' WHERE id >= {first}")
+
+    async def publish(self, subscription: int, count: int, status: str = "Pending", due: str = "") -> int:
+        """So many events with a saga each, due now or then; returns the first saga."""
+        when = f"'{due}'" if due else self._words.now
+        ((last,),) = await self._owner.run("SELECT COALESCE(MAX(id), 0) FROM events")
+        ((first,),) = await self._owner.run(f"SELECT COALESCE(MAX(id), 0) + 1 FROM {SAGAS}")
+        await self._run(f"INSERT INTO events (event_type, payload) SELECT 'a', '{{}}' FROM {self._words.numbers(count)}")
+        await self._run(
+            f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, status, next_attempt_at)"
+            f" SELECT id, {subscription}, 'c', '{status}', {when} FROM events WHERE id > {last} ORDER BY id"
+        )
+        return int(first)
+
+    async def queue(self, count: int) -> None:
+        """Sagas under way whose jobs wait for a worker."""
+        first = await self.publish(3, count, status="InProgress")
+        await self._make_jobs(first)
+
+    async def report(self, good: int, bad: int = 0, stale: int = 0) -> None:
+        """Sagas under way whose jobs went well, went wrong, or whose worker is silent."""
+        for status, count, state in (
+            ("Completed", good, "status = 'Completed'"),
+            ("Failed", bad, "status = 'Failed', error_code = 'timeout'"),
+            ("Leased", stale, f"status = 'Leased', lease_until = '{LONG_AGO}'"),
+        ):
+            if count:
+                first = await self.publish(3, count, status="InProgress")
+                await self._make_jobs(first)
+                await self._run(f"UPDATE {JOBS} SET {state} WHERE saga_id >= {first}")
+
+    async def settle(self) -> None:
+        """What is under way ends, so that the next measurement begins like the last one."""
+        await self._run(f"UPDATE {JOBS} SET status = 'Completed' WHERE status IN ('Pending', 'Leased')")
+        await self._run(
+            f"UPDATE {JOBS} SET applied_at = '2020-01-02' WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')"
+        )
+        await self._run(f"UPDATE {SAGAS} SET status = 'Completed' WHERE status = 'InProgress'")
+
+    async def analyse(self) -> None:
+        for table in TABLES:
+            await self._run(self._words.analyse.format(table=table))
+
+    async def hold_a_transaction_open(self) -> None:
+        """Somebody's report, a backup, a console that was forgotten: what it could still see is kept."""
+        self._snapshot = await connect(self._database.url("observer"))
+        for text in self._words.look_back:
+            await self._snapshot.run(text)
+        await self._snapshot.run(f"SELECT COUNT(*) FROM {SAGAS} WHERE id < 0")
+
+    async def close(self) -> None:
+        if self._snapshot is not None:
+            await self._snapshot.close()
+        await self._owner.close()
+
+    async def _make_jobs(self, first: int) -> None:
+        await self._run(
+            f"INSERT INTO {JOBS} (saga_id, subscription_id, attempt_at, attempt_no, lease_until)"
+            f" SELECT id, subscription_id, next_attempt_at, 1, next_attempt_at FROM {SAGAS} WHERE id >= {first} ORDER BY id"
+        )
+
+    async def _run(self, text: str) -> None:
+        await self._owner.run(text)
+
+
+class _PostgresWords:
+    keep_statistics = "ALTER TABLE {table} SET (autovacuum_enabled = off)"
+    analyse = "ANALYZE {table}"
+    look_back = ("BEGIN ISOLATION LEVEL REPEATABLE READ",)
+    now = "clock_timestamp()"
+
+    @staticmethod
+    def numbers(count: int) -> str:
+        return f"generate_series(1, {count})"
+
+
+class _MariaDBWords:
+    keep_statistics = "ALTER TABLE {table} STATS_AUTO_RECALC = 0"
+    analyse = "ANALYZE TABLE {table}"
+    look_back = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    now = "UTC_TIMESTAMP(6)"
+
+    @staticmethod
+    def numbers(count: int) -> str:
+        return f"seq_1_to_{count}"

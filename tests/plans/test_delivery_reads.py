@@ -1,0 +1,180 @@
+"""What a claim, a start, a result, a burial and a reset read does not depend on how much there is or was.
+
+Counted by the server, rows and pages, whether it knows its tables or not, with a long past and a long backlog; and
+while somebody holds a transaction open from before, so that nothing of what has changed since can be tidied up.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.delivery_past import Past
+from tests.support.database import Database
+from tidings.db.engine import Engine
+from tidings.decisions.advancing import RetryPolicy
+from tidings.decisions.pacing import FlowLimits
+from tidings.decisions.retrying import Backoff
+from tidings.roles.cleaner.cleaner import Cleaner
+from tidings.roles.orchestrator import hints as hints_module
+from tidings.roles.orchestrator.hints import EPOCH, SLACK, Hints
+from tidings.roles.orchestrator.orchestrator import Advanced, Orchestrator
+from tidings.roles.worker.operations import WorkerOperations
+
+BATCH = 100
+POLICY = RetryPolicy(9, Backoff(3600, 3600, 0))
+LAST_ATTEMPT = RetryPolicy(1, POLICY.backoff)
+ROOM = FlowLimits(active_jobs_max=20_000, window=2_000)
+NO_ROOM = FlowLimits(active_jobs_max=0, window=2_000)
+
+# The same for every size: rows and pages.
+BOUNDS = {
+    "idle": Reads(rows=1_000, pages=3_000),
+    "start": Reads(rows=3_000, pages=10_000),
+    "apply": Reads(rows=3_000, pages=10_000),
+    "bury": Reads(rows=3_000, pages=10_000),
+    "claim": Reads(rows=1_000, pages=5_000),
+    "reset": Reads(rows=1_000, pages=5_000),
+}
+
+
+class Deliveries:
+    """Lets the roles do one thing each on a past, and counts what the server reads meanwhile."""
+
+    def __init__(self, database: Database, past: Past, counters: Counters) -> None:
+        self.past = past
+        self._database, self._counters = database, counters
+        self._hints = Hints()
+        self._ready_at = EPOCH
+
+    async def reads_of_every_kind(self, *, hinted: bool = False) -> dict[str, Reads]:
+        """With hints, as they are after a first look from the beginning; else everything looks from there."""
+        past = self.past
+        found = {"idle": await self._step(Advanced(), POLICY, ROOM, hinted)}
+        await past.publish(3, BATCH)
+        found["start"] = await self._step(Advanced(started=BATCH), POLICY, ROOM, hinted)
+        await past.settle()
+        await past.report(good=BATCH // 2, bad=BATCH // 2)
+        half = Advanced(completed=BATCH // 2, retried=BATCH // 2)
+        found["apply"] = await self._step(half, POLICY, NO_ROOM, hinted)
+        await past.report(good=0, bad=BATCH)
+        found["bury"] = await self._step(Advanced(buried=BATCH), LAST_ATTEMPT, NO_ROOM, hinted)
+        await past.report(good=0, stale=BATCH)
+        found["reset"] = await self._measured("lease_cleaner", self._reset)
+        await past.settle()
+        await past.queue(BATCH)
+        found["claim"] = await self._measured("job_worker", self._claim)
+        await past.settle()
+        return found
+
+    async def reads_of_a_claim(self, waiting: int) -> Reads:
+        """Where so many jobs wait."""
+        await self.past.queue(waiting)
+        return await self._measured("job_worker", self._claim)
+
+    async def warm_up(self) -> None:
+        """One look from the beginning, at a little work of each kind; what it learns is kept."""
+        await self.past.publish(3, 2)
+        await self.past.report(good=1, bad=1)
+        engine = await self._database.open("saga_orchestrator")
+        one = self._orchestrator(engine, POLICY, ROOM)
+        await one.step()
+        await one.step()
+        await engine.close()
+        await self.past.settle()
+        await self.past.queue(2)
+        engine = await self._database.open("job_worker")
+        await self._claim(engine)
+        await engine.close()
+        await self.past.settle()
+
+    def _orchestrator(self, engine: Engine, policy: RetryPolicy, limits: FlowLimits) -> Orchestrator:
+        one = Orchestrator(engine, policy, limits, batch=BATCH)
+        one._hints = self._hints
+        return one
+
+    async def _step(self, expected: Advanced, policy: RetryPolicy, limits: FlowLimits, hinted: bool) -> Reads:
+        if not hinted:
+            self._hints = Hints()
+
+        async def work(engine: Engine) -> None:
+            assert await self._orchestrator(engine, policy, limits).step() == expected
+
+        return await self._measured("saga_orchestrator", work)
+
+    async def _measured(self, role: str, work: Callable[[Engine], Awaitable[None]]) -> Reads:
+        """What a session has read is counted for sure when it has ended."""
+        engine = await self._database.open(role)
+        await self._counters.start()
+        await work(engine)
+        await engine.close()
+        return await self._counters.read()
+
+    async def _reset(self, engine: Engine) -> None:
+        assert (await Cleaner(engine, 3, batch=BATCH, patience=0).step()).reset == BATCH
+
+    async def _claim(self, engine: Engine) -> None:
+        async def claim(operations: WorkerOperations) -> None:
+            ready = await operations.pending_jobs(self._ready_at, BATCH)
+            await operations.lease_jobs([*ready], 60, "w", 1)
+            self._ready_at = max(ready.values()) - SLACK
+
+        await WorkerOperations.step(engine, claim)
+
+
+@pytest.fixture
+async def deliveries(throwaway: Database, request: pytest.FixtureRequest) -> AsyncIterator[Deliveries]:
+    past = await Past.of(throwaway, request.param)
+    counters = await counters_of(throwaway)
+    yield Deliveries(throwaway, past, counters)
+    await past.close()
+    await counters.close()
+
+
+def of_sizes(**sizes: list[pytest.MarkDecorator]) -> pytest.MarkDecorator:
+    numbers = {"a_thousand": 1_000, "a_hundred_thousand": 100_000, "a_million": 1_000_000}
+    params = [pytest.param(numbers[name], marks=marks, id=name) for name, marks in sizes.items()]
+    return pytest.mark.parametrize("deliveries", params, indirect=True)
+
+
+SIZES = of_sizes(
+    a_thousand=[pytest.mark.slow],
+    a_hundred_thousand=[pytest.mark.slow, pytest.mark.timeout(600)],
+    a_million=[pytest.mark.full, pytest.mark.timeout(3_600)],
+)
+
+
+def beyond(found: dict[str, Reads], when: str) -> list[str]:
+    print(when, found)
+    return [
+        f"{when}, {what}: {reads}, bound {BOUNDS[what]}"
+        for what, reads in found.items()
+        if reads.rows > BOUNDS[what].rows or reads.pages > BOUNDS[what].pages
+    ]
+
+
+@SIZES
+async def test_what_is_read_does_not_depend_on_the_past_nor_on_the_backlog(deliveries: Deliveries) -> None:
+    """r01 §10.1, r02 §5.1: no table scan, and nothing that grows."""
+    await deliveries.past.happen()
+    wrong = beyond(await deliveries.reads_of_every_kind(), "never analysed")
+    await deliveries.past.analyse()
+    wrong += beyond(await deliveries.reads_of_every_kind(), "analysed")
+    wrong += beyond({"claim": await deliveries.reads_of_a_claim(deliveries.past.size)}, "with many waiting")
+    print(wrong)
+    assert not wrong
+
+
+@SIZES
+async def test_a_transaction_that_is_held_open_makes_nothing_slower(
+    deliveries: Deliveries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the hints; the look from the beginning, which is the dear one then, has its own small part of the time."""
+    await deliveries.past.hold_a_transaction_open()
+    await deliveries.past.happen()
+    await deliveries.past.churn()
+    monkeypatch.setattr(hints_module, "SECONDS_BETWEEN_SWEEPS", 3600.0)
+    await deliveries.warm_up()
+    found = await deliveries.reads_of_every_kind(hinted=True)
+    del found["reset"]
+    assert not beyond(found, "under an old snapshot")
