@@ -1,5 +1,6 @@
 """Where settings come from, which source wins, and what is said about unknown names (DESIGN §8)."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_the_names_fixed_by_the_design_come_out_exactly() -> None:
             "TIDINGS_ADMIN_KEY": "first",
             "TIDINGS_SECRET_KEYS": "new,old",
             "TIDINGS_ALLOW_HTTP_HOSTS": "localhost, ::1",
-            "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8,::1/128",
+            "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8,::1/128,10.1.0.0/16:8080,fd00::/8:443",
             "TIDINGS_LEASE_SECONDS": "5",
             "TIDINGS_BASE_DELAY_SECONDS": "0.05",
             "TIDINGS_MAX_RETRY_LIMIT": "3",
@@ -56,7 +57,10 @@ def test_the_names_fixed_by_the_design_come_out_exactly() -> None:
     assert (settings.server.host, settings.server.port, settings.server.admin_key) == ("0.0.0.0", 80, "first")
     assert settings.secrets.secret_keys == ("new", "old")
     assert settings.sending.allow_http_hosts == ("localhost", "::1")
-    assert [str(network) for network in settings.sending.allow_networks] == ["127.0.0.0/8", "::1/128"]
+    assert settings.sending.allow_networks == (
+        *(ip_network("127.0.0.0/8"), ip_network("::1/128")),
+        *((ip_network("10.1.0.0/16"), 8080), (ip_network("fd00::/8"), 443)),
+    )
     assert settings.worker.lease_seconds == 5
     assert (settings.retries.base_delay_seconds, settings.retries.max_retry_limit) == (0.05, 3)
 

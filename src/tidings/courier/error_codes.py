@@ -1,7 +1,7 @@
 """Why an attempt failed: the closed list, and the situation that each code stands for.
 
-A code says how far the attempt came. Before `timeout` in this list nothing was sent; from there on the endpoint may
-have got the request.
+A code says how far the attempt came. Before `tls_error` in this list nothing was sent; from there on the endpoint
+may have got the request.
 """
 
 INVALID_REQUEST = "invalid_request"

@@ -68,8 +68,9 @@ class ResponseReader:
             self.keep_alive = False
 
     def on_status(self, reason: bytes) -> None:
-        if not self.complete:
-            self.status = self._parser.get_status_code() or None
+        status = self._parser.get_status_code()
+        if status >= 200 and not self.complete:
+            self.status = status
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(name) == 11 and not self.answered and name.lower() == b"retry-after":

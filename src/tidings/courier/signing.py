@@ -1,7 +1,7 @@
 """Signatures of Standard Webhooks, version 1: who sent a message, and that nobody changed it. For both ends."""
 
 import hmac
-from base64 import b32encode, b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
 
@@ -10,6 +10,9 @@ from tidings.errors import SignatureRefused
 SECRET_PREFIX = "whsec_"
 _ID, _TIMESTAMP, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 _VERSION = "v1"
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+# Two characters at a time: the library's own way costs more than the HMAC.
+_BASE32_PAIRS = [first + second for first in _BASE32 for second in _BASE32]
 
 
 def webhook_id(installation_id: str, event_id: int, subscription_id: int) -> str:
@@ -18,7 +21,8 @@ def webhook_id(installation_id: str, event_id: int, subscription_id: int) -> str
     `msg_` and the first 26 characters, in small letters, of the base32 (RFC 4648) of an HMAC-SHA256.
     """
     digest = hmac.digest(installation_id.encode(), b"%d:%d" % (event_id, subscription_id), "sha256")
-    return "msg_" + b32encode(digest[:20])[:26].decode().lower()
+    bits = int.from_bytes(digest[:17], "big") >> 6  # 26 characters are 130 bits
+    return "msg_" + "".join([_BASE32_PAIRS[bits >> shift & 1023] for shift in range(120, -1, -10)])
 
 
 def signature_headers(
@@ -80,14 +84,14 @@ def _bytes(text: str) -> bytes:
 
 
 def _signature(signed: bytes, secret: str) -> str:
-    return b64encode(hmac.digest(_key(secret), signed, "sha256")).decode()
+    return b2a_base64(hmac.digest(_key(secret), signed, "sha256"), newline=False).decode()
 
 
 def _key(secret: str) -> bytes:
     """Not quoted by any message."""
     encoded = secret.removeprefix(SECRET_PREFIX)
     try:
-        key = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+        key = a2b_base64(encoded + "=" * (-len(encoded) % 4), strict_mode=True)
     except ValueError:
         key = b""
     if not key:

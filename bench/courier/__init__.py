@@ -1,0 +1,1 @@
+"""What sending a webhook costs, beside aiohttp."""

@@ -1,0 +1,117 @@
+"""Endpoints that cost next to nothing, in a process of their own: nginx if it is here, a bare protocol otherwise."""
+
+import asyncio
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import trustme
+
+ANSWER = b"HTTP/1.1 200 OK\r\nserver: sink\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nok\n"
+NGINX = """
+daemon off; worker_processes 1; pid {here}/pid; error_log {here}/error.log crit;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; keepalive_requests 100000000; keepalive_timeout 75s; client_body_temp_path {here}/body;
+  proxy_temp_path {here}/p; fastcgi_temp_path {here}/f; uwsgi_temp_path {here}/u; scgi_temp_path {here}/s;
+  server {{ listen 127.0.0.1:{http}; location / {{ return 200 "ok\\n"; }} }}
+  server {{ listen 127.0.0.1:{https} ssl; ssl_certificate {here}/pem; ssl_certificate_key {here}/pem;
+            location / {{ return 200 "ok\\n"; }} }}
+}}
+"""
+
+
+class Sink(NamedTuple):
+    name: str
+    http: str
+    https: str
+    trusted: ssl.SSLContext
+
+
+@contextmanager
+def running(kind: str) -> Iterator[Sink]:
+    """`kind` is `nginx`, `python`, or `auto`."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if kind == "nginx" and nginx is None:
+        raise SystemExit("nginx is not installed")
+    with TemporaryDirectory() as directory:
+        here = Path(directory)
+        here.chmod(0o755)
+        authority = trustme.CA()
+        authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(here / "pem")
+        ports = _free_ports(2)
+        if nginx is None or kind == "python":
+            name, command = "python", [sys.executable, "-m", "bench.courier.sink", *map(str, ports), str(here / "pem")]
+        else:
+            (here / "conf").write_text(NGINX.format(here=here, http=ports[0], https=ports[1]))
+            name, command = "nginx", [nginx, "-c", str(here / "conf"), "-p", str(here), "-e", str(here / "error.log")]
+        process = subprocess.Popen(command)
+        try:
+            for port in ports:
+                _wait_for(port)
+            trusted = ssl.create_default_context()
+            authority.configure_trust(trusted)
+            yield Sink(name, f"http://127.0.0.1:{ports[0]}/hook", f"https://127.0.0.1:{ports[1]}/hook", trusted)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _free_ports(count: int) -> list[int]:
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise SystemExit("the sink does not start")
+
+
+class _Sink(asyncio.Protocol):
+    """Counts bodies by their length and answers each; reads nothing else of a request."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) > 0:
+            at = self._buffer.lower().find(b"content-length:", 0, end)
+            length = int(self._buffer[at + 15 : self._buffer.find(b"\r", at)])
+            if len(self._buffer) < end + 4 + length:
+                return
+            self._buffer = self._buffer[end + 4 + length :]
+            self._transport.write(ANSWER)  # type: ignore[attr-defined]
+
+
+async def _serve(http: int, https: int, pem: str) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    loop = asyncio.get_running_loop()
+    await loop.create_server(_Sink, "127.0.0.1", http)
+    await loop.create_server(_Sink, "127.0.0.1", https, ssl=context)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    uvloop.run(_serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
