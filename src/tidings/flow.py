@@ -69,9 +69,7 @@ def _call(*routines: str) -> tuple[Permission, ...]:
 # Every process looks at these before it starts.
 _KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations")
 _AUDITED = _insert("audit_log")
-_PRESENT = (_read("worker_presence") + _insert("worker_presence") + _update("worker_presence", "seen_at")) + _delete(
-    "worker_presence"
-)
+_PRESENT = _call("mark_present", "mark_gone")
 _SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
 _CURSOR_PLACE = ("position", "last_event_id", "last_event_correlation_id", "last_event_created_at", "updated_at")
 _TASK_OUTCOME = ("status", "version", "retry_count", "next_run_time", "result_msg", "updated_at")

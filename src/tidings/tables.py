@@ -540,7 +540,14 @@ TABLES = (
     TRUNCATE_GUARD,
 )
 
-ROUTINES = ("requeue_dead_letters", "resend_sagas", "last_event_number", "add_subscription_secret")
+ROUTINES = (
+    "requeue_dead_letters",
+    "resend_sagas",
+    "last_event_number",
+    "add_subscription_secret",
+    "mark_present",
+    "mark_gone",
+)
 
 
 def tables_of(family: str) -> dict[str, Table]:

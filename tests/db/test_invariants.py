@@ -854,13 +854,20 @@ EVERY_GUARD: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+# These refuse nothing: they count changes of configuration, see tests/roles/routes/test_config_version.py.
+COUNTERS = (
+    *("route_config_changed", "subscription_config_changed", "route_added", "route_changed", "route_removed"),
+    *("subscription_added", "subscription_changed", "subscription_removed"),
+)
+
+
 def guards(family: str) -> list[str]:
     return [guard for table in tables_of(family).values() if table.guards for guard in table.guards[family]]
 
 
 @pytest.mark.parametrize("family", ["postgresql", "mysql"])
 def test_every_guard_of_the_written_list_is_tried(family: str) -> None:
-    assert set(guards(family)) <= set(EVERY_GUARD)
+    assert set(guards(family)) - set(COUNTERS) <= set(EVERY_GUARD)
 
 
 async def test_without_a_guard_the_statement_that_it_refused_passes(throwaway: Database) -> None:

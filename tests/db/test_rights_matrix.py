@@ -34,6 +34,8 @@ ROUTINES = {
         "start_next_generation": "SELECT {schema}.start_next_generation('{{}}', 'Completed')",
         "last_event_number": "SELECT {schema}.last_event_number()",
         "add_subscription_secret": "SELECT {schema}.add_subscription_secret(0, '')",
+        "mark_present": "SELECT {schema}.mark_present('w', 'p', 'h', 1, 'v')",
+        "mark_gone": "SELECT {schema}.mark_gone('w')",
     },
     "mysql": {
         "requeue_dead_letters": "CALL {schema}.requeue_dead_letters('[]')",
@@ -41,6 +43,8 @@ ROUTINES = {
         "start_next_generation": "CALL {schema}.start_next_generation('[]', 'Completed')",
         "last_event_number": "CALL {schema}.last_event_number()",
         "add_subscription_secret": "CALL {schema}.add_subscription_secret(0, '')",
+        "mark_present": "CALL {schema}.mark_present('w', 'p', 'h', 1, 'v')",
+        "mark_gone": "CALL {schema}.mark_gone('w')",
     },
 }
 TABLE_VERBS = {
@@ -295,6 +299,7 @@ FORBIDDEN = (
     Rule("§2: ids are drawn by the database", EVERYBODY, "UPDATE", columns="id"),
     Rule("ruling 18: the installation's identity stays", EVERYBODY, WRITES, "installation schema_migrations"),
     Rule("§3: the observer changes nothing", only("observer"), f"{WRITES} EXECUTE"),
+    Rule("§2: presence is told, not written", EVERYBODY, WRITES, "worker_presence"),
     Rule(
         "§3: requeue is the operator's", all_but("dead_letter_operator"), "EXECUTE", "requeue_dead_letters resend_sagas"
     ),

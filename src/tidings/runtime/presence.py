@@ -15,7 +15,6 @@ from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import StepFailed
 
 SECONDS_BETWEEN_SIGNS = 10.0
-SECONDS_UNTIL_FORGOTTEN = 86_400.0
 SECONDS_TO_LEAVE = 2.0
 
 
@@ -34,11 +33,9 @@ async def show_presence(engine: Engine, worker_id: str, process: str, stopping: 
         await pause(stopping, SECONDS_BETWEEN_SIGNS)
     # If it can't be done, it will be forgotten.
     with suppress(TidingsError, TimeoutError):
-        leaving = PresenceOperations.step(engine, lambda operations: operations.leave(worker_id))
+        leaving = PresenceOperations.step(engine, lambda operations: operations.mark_gone(worker_id))
         await asyncio.wait_for(leaving, SECONDS_TO_LEAVE)
 
 
 async def _sign(operations: PresenceOperations, worker_id: str, process: str) -> None:
-    if not await operations.still_here(worker_id):
-        await operations.forget_the_gone(SECONDS_UNTIL_FORGOTTEN)
-        await operations.arrive(worker_id, process, socket.gethostname()[:255], os.getpid(), tidings.__version__)
+    await operations.mark_present(worker_id, process, socket.gethostname()[:255], os.getpid(), tidings.__version__)

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from tidings.errors import TidingsError
 from tidings.runtime.loop import pause
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import ActivityCrashed, StopOverdue
@@ -49,9 +50,9 @@ async def _keep_alive(activity: Activity, stopping: asyncio.Event) -> None:
         except Exception as error:
             crashes = 1 if time.monotonic() - began > SECONDS_OF_HEALTH else crashes + 1
             seconds = min(FIRST_PAUSE * 2 ** min(crashes, 10), LONGEST_PAUSE) * random.uniform(0.5, 1)
-            what = f"{type(error).__name__}: {error}"
-            where = "".join(traceback.format_exception(error))
-            tell(ActivityCrashed(activity.name, what, round(seconds, 2), where))
+            # What we have words for needs no trace.
+            where = "" if isinstance(error, TidingsError) else "".join(traceback.format_exception(error))
+            tell(ActivityCrashed(activity.name, f"{type(error).__name__}: {error}", round(seconds, 2), where))
             await pause(stopping, seconds)
 
 

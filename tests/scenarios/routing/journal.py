@@ -39,6 +39,7 @@ EXPECTED_ERRORS = {
     "1317": "the statement was killed",
     "1927": "the connection was killed",
     "1094": "the connection to be killed was gone already",
+    "1095": "the connection to be killed had not logged in yet",
     "1397": "a prepared transaction is still its first owner's, or was finished by somebody else",
     "1402": "a branch was rolled back by the server",
 }

@@ -31,3 +31,23 @@ CREATE TABLE IF NOT EXISTS mass_requeues (
 
 -- idx_dead_subscription: dead letters of one subscription, in order
 CREATE INDEX {if_not_exists} idx_dead_subscription ON dead_letters (subscription_id, id);
+
+-- mark_present: a process tells that it is alive; those that died without a word are forgotten after a day
+CREATE DEFINER = {definer} PROCEDURE IF NOT EXISTS mark_present(
+    IN its_id VARCHAR(100), IN its_process VARCHAR(40), IN its_host VARCHAR(255), IN its_pid INT,
+    IN its_version VARCHAR(40)) SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_new BOOLEAN DEFAULT NOT EXISTS (SELECT 1 FROM worker_presence WHERE worker_id = its_id);
+    IF is_new THEN
+        DELETE FROM worker_presence WHERE seen_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY;
+        INSERT IGNORE INTO worker_presence (worker_id, process, host, pid, version)
+        VALUES (its_id, its_process, its_host, its_pid, its_version);
+    ELSE
+        UPDATE worker_presence SET seen_at = UTC_TIMESTAMP(6) WHERE worker_id = its_id;
+    END IF;
+    SELECT is_new;
+END;
+
+-- mark_gone: it ends
+CREATE DEFINER = {definer} PROCEDURE IF NOT EXISTS mark_gone(IN its_id VARCHAR(100)) SQL SECURITY DEFINER
+DELETE FROM worker_presence WHERE worker_id = its_id;

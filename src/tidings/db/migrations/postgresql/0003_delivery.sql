@@ -31,3 +31,27 @@ CREATE TABLE mass_requeues (
 
 -- idx_dead_subscription: dead letters of one subscription, in order
 CREATE INDEX idx_dead_subscription ON dead_letters (subscription_id, id);
+
+-- mark_present: a process tells that it is alive; those that died without a word are forgotten after a day
+CREATE FUNCTION mark_present(its_id text, its_process text, its_host text, its_pid integer, its_version text)
+    RETURNS TABLE (is_new boolean)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp AS $$
+BEGIN
+    UPDATE worker_presence SET seen_at = statement_timestamp() WHERE worker_id = its_id;
+    is_new := NOT FOUND;
+    IF is_new THEN
+        DELETE FROM worker_presence WHERE seen_at < statement_timestamp() - interval '1 day';
+        INSERT INTO worker_presence (worker_id, process, host, pid, version)
+        VALUES (its_id, its_process, its_host, its_pid, its_version) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NEXT;
+END $$;
+
+-- mark_gone: it ends
+CREATE FUNCTION mark_gone(its_id text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp AS $$
+    DELETE FROM worker_presence WHERE worker_id = its_id
+$$;
+
+-- delivery_routines_are_not_public: who may call them is said by the grants
+REVOKE EXECUTE ON FUNCTION mark_present(text, text, text, integer, text), mark_gone(text) FROM PUBLIC;
