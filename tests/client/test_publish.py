@@ -8,7 +8,7 @@ import tidings
 from tests.client.callers import ENGINE_OF, Caller
 from tests.support.database import Database
 
-pytestmark = pytest.mark.parametrize("driver", ENGINE_OF)
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("driver", ENGINE_OF)]
 
 ODD = '  { "z":1,\t"a" : "100% it\'s \\\\ 😀 \\u00e9 %s $1 :x {0}",\r\n"a":2.50 } '
 

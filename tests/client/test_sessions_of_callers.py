@@ -16,6 +16,8 @@ from tests.support.database import Database
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 FASTEST = {"postgresql": "asyncpg", "mariadb": "asyncmy"}
 WRITER = "event_ingest_writer"
 

@@ -20,6 +20,8 @@ from tests.support.waiting import eventually, pause
 from tidings.courier import Courier
 from tidings.courier.error_codes import SITUATIONS
 
+pytestmark = pytest.mark.slow
+
 SHORT = 0.4
 
 

@@ -23,6 +23,8 @@ from tidings.model.saga import SAGA_MOVES, SagaStatus
 from tidings.model.task import TaskStatus
 from tidings.tables import Column, columns_of, tables_of
 
+pytestmark = pytest.mark.slow
+
 SAGAS, JOBS, TASKS = "webhook_delivery_sagas", "webhook_delivery_jobs", "sys_pending_tasks"
 ENDED = ("Completed", "DeadLettered")
 OPEN = ("Pending", "InProgress", "PendingRetry")

@@ -248,8 +248,9 @@ class Histories(RuleBasedStateMachine):
             reader.holes = witnessed(reader.holes, seen)
 
     @precondition(lambda self: self.passing is None)
-    @rule(which=st.integers(0, 1), limit=st.integers(1, 6))
-    def a_pass_begins(self, which: int, limit: int) -> None:
+    @rule(which=st.integers(0, 1), limit=st.integers(1, 12), most=st.integers(1, 6))
+    def a_pass_begins(self, which: int, limit: int, most: int) -> None:
+        """It looks at so many ids, and takes at most so many of the rows it finds there."""
         reader = self.readers[which]
         if reader.stamp != self.world.runs:
             reader.holes = refreshed(reader.holes, sorted(self.world.table))
@@ -257,9 +258,8 @@ class Histories(RuleBasedStateMachine):
         assert set(all_ranges(reader.holes)) == self.world.table
         chunk = next_chunk(reader.holes, limit)
         assert len(chunk.ids) <= limit or chunk.wide
-        late = sorted(self.world.visible & ids_of(chunk.ranges))
-        complete = not (chunk.wide and len(late) >= limit)
-        self.passing = UnderWay(reader, chunk, late if complete else late[:limit], complete)
+        late = sorted(self.world.visible & ids_of(chunk.ranges))[:most]
+        self.passing = UnderWay(reader, chunk, late, complete=len(late) < most)
 
     @precondition(lambda self: self.passing is not None)
     @rule(batch=st.integers(1, 12), full_after=st.integers(1, 20))
@@ -307,7 +307,7 @@ class Histories(RuleBasedStateMachine):
         self.world.open, self.world.nameless, self.passing = {}, set(), None
         for _ in range(20 + self.world.drawn):
             self.a_reader_looks_who_is_writing(0)
-            self.a_pass_begins(0, limit=6)
+            self.a_pass_begins(0, limit=12, most=6)
             self.a_pass_ends(batch=50, full_after=50)
         assert self.world.table == set()
         assert self.world.decided == self.world.visible

@@ -1,29 +1,35 @@
-"""How often a lease may expire, and whether a request still fits into one (rulings 7 and 9)."""
+"""Leases: the poison rule, the time that must be left, and how many may wait for their turn."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tidings.decisions.leasing import has_time, is_poisoned
+from tidings.decisions.leasing import has_time, is_poisoned, waiting_room
 
 
-def test_three_expiries_are_reset_and_the_fourth_is_not() -> None:
-    """Ruling 7: the count is of resets so far."""
-    assert [is_poisoned(resets, 3) for resets in range(5)] == [False, False, False, True, True]
+@pytest.mark.parametrize(("resets", "poisoned"), [(0, False), (2, False), (3, True), (4, True)])
+def test_the_fourth_expiry_is_one_too_many(resets: int, poisoned: bool) -> None:
+    """Ruling 7: expiries 1–3 reset, the 4th fails the job."""
+    assert is_poisoned(resets, 3) is poisoned
 
 
-def test_with_no_reset_allowed_the_first_expiry_is_the_last() -> None:
-    assert is_poisoned(0, 0)
+@pytest.mark.parametrize(("left", "fits"), [(20.0, True), (20.1, True), (19.9, False), (-1.0, False)])
+def test_a_request_and_its_report_must_fit_in_what_is_left(left: float, fits: bool) -> None:
+    """Ruling 9."""
+    assert has_time(left, timeout=15, margin=5) is fits
 
 
-@pytest.mark.parametrize(("left", "enough"), [(20.0, True), (17.0, True), (16.999, False), (0.0, False), (-5.0, False)])
-def test_a_request_and_its_report_must_fit_into_what_is_left(left: float, enough: bool) -> None:
-    assert has_time(left, timeout=15, margin=2) is enough
-
-
-@given(left=st.floats(-100, 1000), timeout=st.floats(0.1, 900), margin=st.floats(0, 60))
-def test_more_time_is_never_less_enough(left: float, timeout: float, margin: float) -> None:
-    if has_time(left, timeout, margin):
-        assert has_time(left + 1, timeout, margin)
-        assert has_time(left, timeout / 2, margin)
-        assert has_time(left, timeout, margin / 2)
+@pytest.mark.parametrize(
+    ("width", "seconds_each", "spare", "places", "delay"),
+    [
+        (32, 1.0, 256, 32, 1.0),
+        (32, 0.1, 256, 256, 0.8),
+        (32, 0.1, 5, 32, 0.2),
+        (32, 0.0, 256, 256, 0.2),
+        (32, 5.0, 256, 32, 5.0),
+        (1, 60.0, 256, 1, 10.0),
+    ],
+)
+def test_as_many_may_wait_as_are_sent_in_a_second_and_the_rest_comes_back_after_them(
+    width: int, seconds_each: float, spare: int, places: int, delay: float
+) -> None:
+    room = waiting_room(width, seconds_each, spare)
+    assert (room.places, room.delay) == (places, delay)

@@ -67,9 +67,7 @@ def _external_id(text: Any) -> str:
     if len(text) > 255:
         _refuse("external_id", f"has {len(text)} characters; at most 255 are kept")
     if not text.isprintable() and any(unicodedata.category(character) in _INVISIBLE for character in text):
-        _refuse(
-            "external_id", f"is {text!r}", "Leave out control characters and line breaks."
-        )
+        _refuse("external_id", f"is {text!r}", "Leave out control characters and line breaks.")
     return text
 
 

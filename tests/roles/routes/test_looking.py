@@ -178,7 +178,8 @@ FILL = {
     " '2026-01-01' + INTERVAL seq SECOND FROM seq_1_to_20000",
 }
 READ_ROWS = {
-    "postgresql": "SELECT coalesce(seq_scan, 0) AS scans FROM pg_stat_xact_user_tables WHERE relid = 'events'::regclass",
+    "postgresql": "SELECT coalesce(seq_scan, 0) AS scans FROM pg_stat_xact_user_tables"
+    " WHERE relid = 'events'::regclass",
     "mysql": "SHOW SESSION STATUS LIKE 'Handler_read_rnd_next'",
 }
 

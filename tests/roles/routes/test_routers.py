@@ -23,6 +23,8 @@ from tidings.db.engine import Engine
 from tidings.errors import InputRefused, NotFound, RouterHeld
 from tidings.roles.routes import routers
 
+pytestmark = pytest.mark.slow
+
 SEEN = "678901"
 
 

@@ -11,6 +11,8 @@ from tidings.errors import InputRefused, NotFound, RouteRefused
 from tidings.model.route import Route, RouteTarget
 from tidings.roles.routes import routes
 
+pytestmark = pytest.mark.slow
+
 TASK = {"target": RouteTarget.TASK, "task_biz_type": "EMAIL_SEND"}
 
 

@@ -22,6 +22,8 @@ from tidings.roles.verifier.operations import VerifierOperations
 from tidings.tables import tables_of
 from tidings.vault import Entry, Vault, entries, open_headers, open_secret, valid_secrets
 
+pytestmark = pytest.mark.slow
+
 ADMIN, VERIFIER = "subscription_admin", "subscription_verifier"
 RULES = SubscriptionRules(DestinationRules(http_hosts=("127.0.0.1",), networks=(ip_network("127.0.0.0/8"),)))
 VAULT = Vault(["the key of the tests"])
