@@ -39,10 +39,11 @@ check: setup ## Lint, format, types, spelling, generated docs
 	@$(BIN)/codespell README.md CHANGELOG.md ARCHITECTURE.md docs src tests bench
 	@$(BIN)/python -m tidings.reference --check docs/reference
 
-bench: setup servers ## Measure guards, publishing and routing, on both engines
+bench: setup servers ## Measure guards, publishing, routing and whole deliveries, on both engines
 	@$(BIN)/python -m bench.guards
 	@$(BIN)/python -m bench.ingest
 	@$(BIN)/python -m bench.routing
+	@$(BIN)/python -m bench.deliver
 
 docs: setup ## Make the generated pages of docs/reference anew
 	@$(BIN)/python -m tidings.reference docs/reference

@@ -12,7 +12,7 @@ from tidings.db.embedded import EmbeddedServer, hold, peek
 from tidings.db.engine import Engine, open_engine
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
-from tidings.errors import DatabaseUrlInvalid, EmbeddedServerFailed
+from tidings.errors import DatabaseUrlInvalid, EmbeddedServerFailed, SchemaError
 from tidings.flow import OWNER
 from tidings.settings import Settings
 from tidings.vault import Vault
@@ -92,6 +92,16 @@ class Installation:
             yield engine
         finally:
             await engine.close()
+
+    async def refuse_unless_ready(self, role: str) -> None:
+        """Raises what is wrong with the way to the database, or with the tables: what lacks a person must mend."""
+        async with self.engine(role) as engine:
+            missing = await Migrator(engine, self.names).missing_steps()
+        if missing:
+            raise SchemaError(
+                f"The database is not what this program needs: {len(missing)} migration steps are missing.",
+                "Run `tidings migrate`.",
+            )
 
     @asynccontextmanager
     async def migrator(self) -> AsyncIterator[Migrator]:

@@ -16,12 +16,19 @@ PAGE = ROOT / "docs" / "reference" / "seeds.md"
 SEEDS = ROOT.parent / "shared" / "seeds"
 
 # What the page has taken up: a seed's lines, up to the one that begins so.
-TAKEN_UP = {"002": "Phase 5 ", "004": ""}
+TAKEN_UP = {"000": "", "001": "", "002": "Phase 8 ", "004": ""}
 NO_RULE = "What is no rule"
 
 # Words of the seeds that the design has decided otherwise, and where: the line must say so.
 RULED_OTHERWISE = {
     "unique (event_id, subscription_id)": "ruling 1",
+    "uniq_saga_event_subscription (event_id": "ruling 1",
+    "When job was created": "ruling 2",
+    "retry limit is exceeded": "ruling 3",
+    "base_delay * (2^(attempt_count - 1))": "ruling 4",
+    "Clear or leave final_error_code": "ruling 5",
+    "SELECT / INSERT / UPDATE": "§3",
+    "UPDATE jobs": "§3",
     ".NET": "ruling 19",
     "event_type 相同": "§4",
     "ON DUPLICATE KEY UPDATE": "§4",

@@ -11,7 +11,7 @@ from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 
-MEASURED = ("event_router", "saga_orchestrator", "job_worker", "lease_cleaner")
+MEASURED = ("event_router", "saga_orchestrator", "job_worker", "lease_cleaner", "observer")
 _POSTGRESQL = """
     SELECT r.relname, COALESCE(r.seq_tup_read, 0) + COALESCE(x.tuples, 0),
            s.heap_blks_read + s.heap_blks_hit + COALESCE(x.blocks, 0)
@@ -30,7 +30,9 @@ _LOG_EVERYTHING = {
     "long_query_time": "0",
     "slow_query_log": "1",
 }
-_LOGGED = re.compile(rb"# User@Host: \w*event_router\[.*?# Pages_accessed: (\d+).*?/\* ([a-z_.]+) \*/", re.DOTALL)
+_LOGGED = re.compile(
+    rf"# User@Host: \w*(?:{'|'.join(MEASURED)})\[.*?# Pages_accessed: (\d+).*?/\* ([a-z_.]+) \*/".encode(), re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Counters(Protocol):
 
     async def start(self) -> None: ...
 
-    async def read(self) -> Reads: ...
+    async def read(self, role: str = MEASURED[0]) -> Reads: ...
 
     async def close(self) -> None: ...
 
@@ -61,8 +63,8 @@ class PostgresCounters:
     async def start(self) -> None:
         self._before = await self._now()
 
-    async def read(self) -> Reads:
-        await eventually(self._are_roles_gone, what="the roles' sessions to end")
+    async def read(self, role: str = MEASURED[0]) -> Reads:
+        await eventually(lambda: self._is_gone(role), what="the role's sessions to end")
         now = await self._now()
         read = {
             table: tuple(int(after - before) for after, before in zip(counts, self._before[table], strict=True))
@@ -77,9 +79,9 @@ class PostgresCounters:
     async def _now(self) -> dict[str, tuple[int, int]]:
         return {table: (rows, pages) for table, rows, pages in await self._session.run(self._text)}
 
-    async def _are_roles_gone(self) -> bool:
-        names = ", ".join(f"'tidings {role}'" for role in MEASURED)
-        return not await self._session.run(f"SELECT 1 FROM pg_stat_activity WHERE application_name IN ({names})")
+    async def _is_gone(self, role: str) -> bool:
+        left = f"SELECT 1 FROM pg_stat_activity WHERE application_name = 'tidings {role}'"
+        return not await self._session.run(left)
 
 
 class MariaDBCounters:
@@ -103,7 +105,7 @@ class MariaDBCounters:
         self._logged = self._log.stat().st_size
         self._before = await self._now()
 
-    async def read(self) -> Reads:
+    async def read(self, role: str = MEASURED[0]) -> Reads:
         rows = await self._now() - self._before - self._of_asking
         pages: Counter[str] = Counter()
         for count, statement in _LOGGED.findall(self._log.read_bytes()[self._logged :]):

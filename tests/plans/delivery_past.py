@@ -36,13 +36,25 @@ class Past:
         return _PostgresWords if self._database.family == "postgresql" else _MariaDBWords
 
     async def happen(self) -> None:
-        """`size` that have ended, with their jobs; as many that wait in a lane that is paused, and for another time."""
-        first = await self.publish(1, self.size, status="InProgress", due=LONG_AGO)
-        await self._make_jobs(first)
-        await self.settle()
+        """`size` sagas and jobs that have ended; as many that wait in a lane that is paused, and for another time."""
+        # Of other sagas: no job can be made for one that has ended, and updates would leave old versions behind.
+        columns = "saga_id, subscription_id, attempt_at, attempt_no, status, lease_until, applied_at"
+        await self._run(
+            f"INSERT INTO {JOBS} ({columns}) SELECT -seq, 1, '{LONG_AGO}', 1, 'Completed', '{LONG_AGO}', '{LONG_AGO}'"
+            f" FROM {self._words.numbers(self.size)}"
+        )
+        await self.publish(1, self.size, status="Completed", due=LONG_AGO)
         await self.publish(2, self.size, due=LONG_AGO)
         await self.publish(1, self.size, due="2100-01-01")
         await self.publish(1, self.size, status="PendingRetry", due="2100-01-01")
+
+    async def give_up(self) -> None:
+        """What has ended has a dead letter each, one in a thousand of them for another subscription than the rest."""
+        await self._run(
+            "INSERT INTO dead_letters (saga_id, event_id, subscription_id, payload_snapshot)"
+            f" SELECT id, event_id, CASE WHEN MOD(id, 1000) = 0 THEN 3 ELSE 1 END, '{{}}' FROM {SAGAS}"
+            " WHERE status = 'Completed' ORDER BY id"
+        )
 
     async def churn(self) -> None:
         """As many again go their whole way, in one statement each, so that each leaves its old versions behind."""
@@ -59,10 +71,13 @@ class Past:
 
     async def publish(self, subscription: int, count: int, status: str = "Pending", due: str = "") -> int:
         """So many events with a saga each, due now or then; returns the first saga."""
-        when = f"'{due}'" if due else self._words.now
+        # No two at the same moment: so many at once are never written.
+        when = self._words.after.format(due=due) if due else self._words.now
         ((last,),) = await self._owner.run("SELECT COALESCE(MAX(id), 0) FROM events")
         ((first,),) = await self._owner.run(f"SELECT COALESCE(MAX(id), 0) + 1 FROM {SAGAS}")
-        await self._run(f"INSERT INTO events (event_type, payload) SELECT 'a', '{{}}' FROM {self._words.numbers(count)}")
+        await self._run(
+            f"INSERT INTO events (event_type, payload) SELECT 'a', '{{}}' FROM {self._words.numbers(count)}"
+        )
         await self._run(
             f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, status, next_attempt_at)"
             f" SELECT id, {subscription}, 'c', '{status}', {when} FROM events WHERE id > {last} ORDER BY id"
@@ -76,10 +91,10 @@ class Past:
 
     async def report(self, good: int, bad: int = 0, stale: int = 0) -> None:
         """Sagas under way whose jobs went well, went wrong, or whose worker is silent."""
-        for status, count, state in (
-            ("Completed", good, "status = 'Completed'"),
-            ("Failed", bad, "status = 'Failed', error_code = 'timeout'"),
-            ("Leased", stale, f"status = 'Leased', lease_until = '{LONG_AGO}'"),
+        for count, state in (
+            (good, "status = 'Completed'"),
+            (bad, "status = 'Failed', error_code = 'timeout'"),
+            (stale, f"status = 'Leased', lease_until = '{LONG_AGO}'"),
         ):
             if count:
                 first = await self.publish(3, count, status="InProgress")
@@ -90,7 +105,7 @@ class Past:
         """What is under way ends, so that the next measurement begins like the last one."""
         await self._run(f"UPDATE {JOBS} SET status = 'Completed' WHERE status IN ('Pending', 'Leased')")
         await self._run(
-            f"UPDATE {JOBS} SET applied_at = '2020-01-02' WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')"
+            f"UPDATE {JOBS} SET applied_at = created_at WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')"
         )
         await self._run(f"UPDATE {SAGAS} SET status = 'Completed' WHERE status = 'InProgress'")
 
@@ -113,7 +128,8 @@ class Past:
     async def _make_jobs(self, first: int) -> None:
         await self._run(
             f"INSERT INTO {JOBS} (saga_id, subscription_id, attempt_at, attempt_no, lease_until)"
-            f" SELECT id, subscription_id, next_attempt_at, 1, next_attempt_at FROM {SAGAS} WHERE id >= {first} ORDER BY id"
+            f" SELECT id, subscription_id, next_attempt_at, 1, next_attempt_at FROM {SAGAS}"
+            f" WHERE id >= {first} ORDER BY id"
         )
 
     async def _run(self, text: str) -> None:
@@ -125,10 +141,11 @@ class _PostgresWords:
     analyse = "ANALYZE {table}"
     look_back = ("BEGIN ISOLATION LEVEL REPEATABLE READ",)
     now = "clock_timestamp()"
+    after = "timestamptz '{due}' + id * interval '1 microsecond'"
 
     @staticmethod
     def numbers(count: int) -> str:
-        return f"generate_series(1, {count})"
+        return f"generate_series(1, {count}) AS g (seq)"
 
 
 class _MariaDBWords:
@@ -136,6 +153,7 @@ class _MariaDBWords:
     analyse = "ANALYZE TABLE {table}"
     look_back = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
     now = "UTC_TIMESTAMP(6)"
+    after = "TIMESTAMP '{due} 00:00:00' + INTERVAL id MICROSECOND"
 
     @staticmethod
     def numbers(count: int) -> str:

@@ -15,6 +15,8 @@ from typing import Self
 import trustme
 from standardwebhooks import Webhook
 
+from tests.support.waiting import pause
+
 HEADERS_END = b"\r\n\r\n"
 
 
@@ -136,7 +138,7 @@ class Receiver:
             writer.transport.abort()
             raise ConnectionResetError
         if answer.delay:
-            await asyncio.sleep(answer.delay)
+            await pause(answer.delay)
         if answer.hold is not None:
             await answer.hold.wait()
         if answer.hangs:

@@ -69,8 +69,8 @@ async def print_sql(found: Installation, roles: Roles) -> None:
     out.out(printed_migration(found.names, dialect, with_roles=roles is not Roles.NONE), highlight=False)
 
 
-async def run_migrations(found: Installation, roles: Roles) -> None:
-    """Also used by `demo`, where the roles are always made."""
+async def run_migrations(found: Installation, roles: Roles, *, about_gates: bool = True) -> bool:
+    """Also used by `demo` and `up`, where the roles are always made. True if there was no schema before."""
     async with found.migrator() as migrator:
         missing = await migrator.missing_steps()
         with migration_progress(len(missing)):
@@ -80,9 +80,10 @@ async def run_migrations(found: Installation, roles: Roles) -> None:
             out.out(printed_roles(found.names, migrator.dialect), highlight=False)
     if found.embedded is None and made and passwords:
         show_logins(found, {login: passwords[login] for login in made})
-    if missing:
+    if missing and about_gates:
         say("The gates are closed: nothing is routed until somebody makes a route and opens them:")
         say(f"  tidings routes add --type '*'\n  {OPENING}")
+    return any(version == 1 for version, _ in missing)
 
 
 def show_logins(found: Installation, passwords: dict[str, str]) -> None:

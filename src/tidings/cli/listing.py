@@ -26,6 +26,15 @@ HEADINGS = {
     "attempt_no": "try",
     "task_biz_type": "task",
     "created_at": "created",
+    "subscription_id": "sub",
+    "saga_id": "saga",
+    "final_error_code": "error",
+    "error_code": "error",
+    "attempt_count": "tries",
+    "next_attempt_at": "due",
+    "failed_at": "given up",
+    "requested_by": "by",
+    "response_status": "http",
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
@@ -119,7 +128,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_STORED = {"payload", "event_snapshot", "last_run_summary"}
+_STORED = {"payload", "event_snapshot", "last_run_summary", "payload_snapshot", "filter"}
 
 
 def _stored(text: str | None) -> Any:

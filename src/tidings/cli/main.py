@@ -8,6 +8,7 @@ import typer
 import tidings
 from tidings.cli import (
     database,
+    dead_letters,
     demo,
     events,
     flow,
@@ -17,7 +18,9 @@ from tidings.cli import (
     routers,
     routes,
     running,
+    sagas,
     subscriptions,
+    up,
 )
 from tidings.cli.context import take_setting_flags
 from tidings.cli.output import show_error
@@ -31,9 +34,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 database.add_to(app)
+up.add_to(app)
 running.add_to(app)
 publishing.add_to(app)
-for part in (events, routes, routers, gates, route_dead_letters):
+for part in (events, routes, routers, gates, route_dead_letters, sagas, dead_letters):
     part.add_to(app)
 demo.add_to(app)
 flow.add_to(app)

@@ -51,6 +51,15 @@ def migration_progress(total: int) -> Iterator[None]:
 
 
 @contextmanager
+def requeue_progress(total: int) -> Iterator[Callable[[int], None]]:
+    """How many of the dead letters have been gone through."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        bar = progress.add_task("requeueing", total=total)
+        yield lambda handled: progress.update(bar, completed=handled)
+
+
+@contextmanager
 def replay_progress() -> Iterator[Callable[[int, int], None]]:
     """Counts past events while they are gone through; how many there are nobody knows before."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -1,21 +1,28 @@
 """`run`: the processes of the product, each as its own database user, until they are told to stop."""
 
 import asyncio
-import signal
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from tidings.cli.context import installation
-from tidings.cli.output import out, show_json
+from tidings.cli.output import out, say, show_json
 from tidings.errors import SettingsInvalid
 from tidings.model.route import DEFAULT_ROUTER
-from tidings.roles.router.router import Outcome, Pass, Router
-from tidings.runtime.loop import keep_going
+from tidings.processes import PROCESSES, activities, seconds_to_stop
+from tidings.roles.router.passes import Outcome, Pass
+from tidings.roles.router.router import Router
+from tidings.runtime.supervisor import supervise, told_to_stop, unless_stopped
 from tidings.wiring import Installation
 
-ROUTER = "router"
+T = TypeVar("T")
+
+ROUTER, WORKER = "router", "worker"
+ALL = "all"
+# How long a single pass waits for open transactions that may still fill holes; a router that keeps running never does.
+PATIENCE = 1.0
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,51 +30,71 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    roles: Annotated[list[str], typer.Argument(help="Which processes to run; so far: router.")],
+    roles: Annotated[list[str], typer.Argument(help=f"Which processes to run: {', '.join(PROCESSES)}, or {ALL}.")],
     name: Annotated[str, typer.Option(help="Which router, for `router`.")] = DEFAULT_ROUTER,
-    once: Annotated[bool, typer.Option("--once", help="One pass, then end; for those who schedule it.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="One pass of the router, then end; for those who schedule it.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --once: what was done, for machines.")] = False,
 ) -> None:
-    """Run roles until Ctrl-C or SIGTERM; a step that was begun is finished."""
-    unknown = [role for role in roles if role != ROUTER]
-    if unknown:
-        raise SettingsInvalid([f"{role!r} can't be run; there is {ROUTER}" for role in unknown])
+    """Run roles until Ctrl-C or SIGTERM; what was begun is finished, a second signal ends at once."""
+    names = chosen(roles, once)
     with installation(must_exist=True) as found:
         if once:
-            show_pass(asyncio.run(route_once(found, name)), json)
+            show_pass(run_in_loop(route_once(found, name)), json)
         else:
-            asyncio.run(route(found, name))
+            run_in_loop(run_until_told(found, names, name))
+
+
+def chosen(roles: list[str], once: bool) -> list[str]:
+    """Each process once; SettingsInvalid where there is no such one."""
+    names = list(dict.fromkeys(name for role in roles for name in (PROCESSES if role == ALL else [role])))
+    wrong = [
+        f"{name!r} can't be run; there are {', '.join(PROCESSES)} and {ALL}" for name in names if name not in PROCESSES
+    ]
+    if once and not wrong and names != [ROUTER]:
+        wrong = [f"--once is for {ROUTER} alone; the others keep running"]
+    if wrong:
+        raise SettingsInvalid(wrong)
+    return names
+
+
+async def run_until_told(found: Installation, names: list[str], router: str = DEFAULT_ROUTER) -> None:
+    """What a person must mend ends it before it has begun; afterwards everything is tried again and again."""
+    stopping = told_to_stop()
+    await unless_stopped(refuse_unless_ready(found, names), stopping)
+    await supervise(activities(found, names, router), stopping, seconds_to_stop(found.settings))
+
+
+async def refuse_unless_ready(found: Installation, names: list[str]) -> None:
+    if WORKER in names:
+        found.vault().seal(b"", b"")
+    for name in names:
+        await found.refuse_unless_ready(PROCESSES[name].role)
 
 
 async def route_once(found: Installation, name: str) -> Pass:
     async with found.engine("event_router") as engine:
         router = Router(engine, name)
         try:
+            await router.outwait_writers(PATIENCE)
             return await router.step()
         finally:
             await router.close()
 
 
-async def route(found: Installation, name: str) -> None:
-    async with found.engine("event_router") as engine:
-        router = Router(engine, name)
-
-        async def step() -> bool:
-            return (await router.step()).did_work
-
-        try:
-            await keep_going(ROUTER, step, told_to_stop())
-        finally:
-            await router.close()
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """On uvloop, where there is one."""
+    with asyncio.Runner(loop_factory=_new_loop()) as runner:
+        return runner.run(work)
 
 
-def told_to_stop() -> asyncio.Event:
-    """Set by the first SIGTERM or Ctrl-C."""
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    return stopping
+def _new_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return asyncio.new_event_loop
+    return new_event_loop
 
 
 def show_pass(done: Pass, json: bool) -> None:
@@ -77,5 +104,7 @@ def show_pass(done: Pass, json: bool) -> None:
         counts = ", ".join(f"{count} {status}" for status, count in done.counts.items() if count)
         says = f": {done.read} events, {done.sagas} sagas, {done.tasks} tasks ({counts})" if done.read else ""
         out.print(f"{done.outcome}{says}{f' – {done.reason}' if done.reason else ''}", markup=False)
+        if done.remedy:
+            say(f"  → {done.remedy}")
     if done.outcome is Outcome.HELD:
         raise typer.Exit(1)

@@ -77,8 +77,7 @@ POSTGRESQL = Dialect(
     # before their first ANALYZE, or by a plan that a session made while they were small. Older versions take what is
     # off for very dear, and would compile the plan for that.
     begin="BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
-    # The order comes with the index too: else a small index in another order looks as good, as long as it is small.
-    " SET LOCAL enable_sort = off; SET LOCAL jit = off",
+    " SET LOCAL jit = off",
     # Not clock_timestamp(): it is volatile, and a condition on it is no index condition.
     now="statement_timestamp()",
     shift=lambda base, sign, seconds: f"({base} {sign} make_interval(secs => {seconds}))",

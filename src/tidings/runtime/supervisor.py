@@ -5,8 +5,9 @@ import random
 import signal
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tidings.errors import TidingsError
 from tidings.runtime.loop import pause
@@ -39,6 +40,19 @@ async def supervise(activities: Sequence[Activity], stopping: asyncio.Event, dea
         for task in running:
             task.cancel()
         await asyncio.wait(running)
+
+
+async def unless_stopped(work: Coroutine[Any, Any, None], stopping: asyncio.Event) -> None:
+    """Does the work, or breaks it off when all must stop before it is done."""
+    doing, told = asyncio.create_task(work), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({doing, told}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+    finally:
+        doing.cancel()
+        told.cancel()
+        await asyncio.wait({doing, told})
 
 
 async def _keep_alive(activity: Activity, stopping: asyncio.Event) -> None:

@@ -24,9 +24,7 @@ class Scene:
     async def of(cls, database: Database) -> "Scene":
         return cls(database, Orchestrator(await database.open("saga_orchestrator"), POLICY, LIMITS))
 
-    async def another(
-        self, policy: RetryPolicy = POLICY, limits: FlowLimits = LIMITS, **options: Any
-    ) -> Orchestrator:
+    async def another(self, policy: RetryPolicy = POLICY, limits: FlowLimits = LIMITS, **options: Any) -> Orchestrator:
         """One more orchestrator, with sessions of its own and nothing in its memory."""
         return Orchestrator(await self.database.open("saga_orchestrator"), policy, limits, **options)
 

@@ -92,8 +92,8 @@ async def test_a_failure_waits_for_its_time_and_then_gets_a_new_job(scene: Scene
 
 async def test_the_last_failure_buries_the_saga_with_what_the_event_said(scene: Scene) -> None:
     """r01 §8.1, r02 §3.1: the snapshot is the event's payload, byte for byte (ruling 12)."""
-    payload = '{"b" : [1,  2.50, "é\\u00e9 雪"], "b":null}'
-    saga = await scene.saga(await scene.subscription(), payload=payload.replace("\\", "\\\\" if scene.database.family == "mysql" else "\\"))
+    payload = '{"b" : [1,  2.50, "é 雪"], "b":null}'
+    saga = await scene.saga(await scene.subscription(), payload=payload)
     await scene.fail("dns_error")
     await scene.fail("http_500")
     assert (await scene.fail("timeout")).buried == 1
@@ -222,7 +222,11 @@ async def test_a_limit_that_was_lowered_meanwhile_buries_when_due(scene: Scene) 
     row = await scene.one(SAGAS, saga)
     assert (row["status"], row["attempt_count"], row["final_error_code"]) == ("DeadLettered", 2, "http_404")
     (letter,) = await scene.all(LETTERS)
-    assert (letter["saga_id"], letter["final_error_code"], letter["payload_snapshot"]) == (saga, "http_404", '{"a":  1}')
+    assert (letter["saga_id"], letter["final_error_code"], letter["payload_snapshot"]) == (
+        saga,
+        "http_404",
+        '{"a":  1}',
+    )
     last = (await scene.all(JOBS))[-1]
     (told,) = [one for one in heard if isinstance(one, SagaDeadLettered)]
     assert (told.job_id, told.worker_id, told.lease_expiration) == (last["id"], "w", str(last["lease_until"]))
@@ -322,7 +326,9 @@ async def test_lease_columns_are_left_alone(scene: Scene) -> None:
     """r01 §4.2: "Process job leases" is what a saga must not do."""
     await scene.saga(await scene.subscription())
     await scene.step()
-    await scene.sql(f"UPDATE {JOBS} SET status = 'Leased', lease_until = '2020-01-01', lease_token = 9, worker_id = 'w'")
+    await scene.sql(
+        f"UPDATE {JOBS} SET status = 'Leased', lease_until = '2020-01-01', lease_token = 9, worker_id = 'w'"
+    )
     before = await scene.all(JOBS)
     assert not (await scene.step()).did_work
     assert await scene.all(JOBS) == before

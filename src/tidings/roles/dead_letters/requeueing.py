@@ -3,9 +3,11 @@
 A stored operation goes on where it was when its process died, at its own rate, until it is done or cancelled.
 """
 
+import asyncio
 import datetime
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidings.db.engine import Engine
@@ -17,6 +19,7 @@ from tidings.telemetry.notices import SagasRequeued
 
 MOST_AT_ONCE = 500
 MOST_COUNTED = 1_000_000
+_BATCHES_A_SECOND = 4
 _ALREADY = RequeueOutcome.ALREADY_STARTED
 
 
@@ -87,6 +90,22 @@ async def go_on(engine: Engine, mass_id: int, most: int) -> MassRequeue:
     done, stands = await DeadLetterOperations.step(engine, work)
     _announced(done)
     return stands
+
+
+async def run(engine: Engine, mass_id: int, told: Callable[[MassRequeue], None]) -> MassRequeue:
+    """Goes on at its own rate until it is over, and tells how it stands. Whoever is stopped here loses nothing."""
+    stands = await look(engine, mass_id)
+    while stands.status is MassRequeueStatus.RUNNING:
+        began, most = time.monotonic(), min(MOST_AT_ONCE, max(1, stands.rate // _BATCHES_A_SECOND))
+        stands = await go_on(engine, mass_id, most)
+        told(stands)
+        if stands.status is MassRequeueStatus.RUNNING:
+            await asyncio.sleep(max(0.0, began + most / stands.rate - time.monotonic()))
+    return stands
+
+
+async def look(engine: Engine, mass_id: int) -> MassRequeue:
+    return await DeadLetterOperations.step(engine, lambda operations: _known(operations, mass_id))
 
 
 async def cancel(engine: Engine, mass_id: int, actor: str) -> MassRequeue:

@@ -141,3 +141,75 @@ SELECT c.worker_name, c.position, (SELECT max(n.id) FROM events n) AS newest,
 
 -- alive_processes: processes that gave a sign of life lately
 SELECT process, count(*) AS alive FROM worker_presence WHERE seen_at > {now - :seconds} GROUP BY process;
+
+-- sagas_before: deliveries, newest first
+SELECT id, event_id, subscription_id, generation, status, attempt_count, next_attempt_at, final_error_code,
+       correlation_id, created_at, updated_at
+  FROM webhook_delivery_sagas WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- sagas_of_event: the deliveries of one event
+SELECT id, event_id, subscription_id, generation, status, attempt_count, next_attempt_at, final_error_code,
+       correlation_id, created_at, updated_at
+  FROM webhook_delivery_sagas WHERE event_id = :event_id AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- open_sagas: the deliveries of one status that is not final, the longest due first
+SELECT id, event_id, subscription_id, generation, status, attempt_count, next_attempt_at, final_error_code,
+       correlation_id, created_at, updated_at
+  FROM webhook_delivery_sagas
+ WHERE status = :status AND next_attempt_at >= :since AND (next_attempt_at > :since OR id > :after)
+ ORDER BY next_attempt_at, id LIMIT :limit;
+
+-- open_sagas_of_subscription: the same of one subscription
+SELECT id, event_id, subscription_id, generation, status, attempt_count, next_attempt_at, final_error_code,
+       correlation_id, created_at, updated_at
+  FROM webhook_delivery_sagas
+ WHERE status = :status AND subscription_id = :subscription_id
+   AND next_attempt_at >= :since AND (next_attempt_at > :since OR id > :after)
+ ORDER BY next_attempt_at, id LIMIT :limit;
+
+-- saga: one delivery, with its event's type and its dead letter
+SELECT s.id, s.event_id, e.event_type, s.subscription_id, s.generation, s.status, s.attempt_count, s.next_attempt_at,
+       s.final_error_code, s.correlation_id, s.created_at, s.updated_at, d.id AS dead_letter_id
+  FROM webhook_delivery_sagas s
+  LEFT JOIN events e ON e.id = s.event_id LEFT JOIN dead_letters d ON d.saga_id = s.id
+ WHERE s.id = :id;
+
+-- jobs_of_saga: its attempts
+SELECT id, attempt_no, status, attempt_at, worker_id, lease_until, lease_resets, response_status, error_code,
+       retry_after, response_excerpt, duration_ms, created_at, finished_at, applied_at
+  FROM webhook_delivery_jobs WHERE saga_id = :saga_id ORDER BY id DESC LIMIT :limit;
+
+-- dead_letters_before: what was given up, newest first, and the delivery that a requeue made of it
+SELECT d.id, d.saga_id, d.event_id, d.subscription_id, d.final_error_code, d.failed_at, n.id AS requeued_as,
+       n.status AS requeued_status
+  FROM (SELECT id, saga_id, event_id, subscription_id, final_error_code, failed_at
+          FROM dead_letters WHERE id < :before ORDER BY id DESC LIMIT :limit) d
+  LEFT JOIN webhook_delivery_sagas o ON o.id = d.saga_id
+  LEFT JOIN webhook_delivery_sagas n ON n.event_id = d.event_id AND n.subscription_id = d.subscription_id
+                                    AND n.generation = o.generation + 1
+ ORDER BY d.id DESC;
+
+-- dead_letters_of_subscription_before: those of one subscription
+SELECT d.id, d.saga_id, d.event_id, d.subscription_id, d.final_error_code, d.failed_at, n.id AS requeued_as,
+       n.status AS requeued_status
+  FROM (SELECT id, saga_id, event_id, subscription_id, final_error_code, failed_at
+          FROM dead_letters WHERE subscription_id = :subscription_id AND id < :before
+         ORDER BY id DESC LIMIT :limit) d
+  LEFT JOIN webhook_delivery_sagas o ON o.id = d.saga_id
+  LEFT JOIN webhook_delivery_sagas n ON n.event_id = d.event_id AND n.subscription_id = d.subscription_id
+                                    AND n.generation = o.generation + 1
+ ORDER BY d.id DESC;
+
+-- dead_letter: one of them, with what the event said
+SELECT d.id, d.saga_id, d.event_id, d.subscription_id, d.final_error_code, d.failed_at, d.payload_snapshot,
+       n.id AS requeued_as, n.status AS requeued_status
+  FROM dead_letters d
+  LEFT JOIN webhook_delivery_sagas o ON o.id = d.saga_id
+  LEFT JOIN webhook_delivery_sagas n ON n.event_id = d.event_id AND n.subscription_id = d.subscription_id
+                                    AND n.generation = o.generation + 1
+ WHERE d.id = :id;
+
+-- mass_requeues_before: requeues of many, newest first
+SELECT id, status, filter, rate, requested_by, total, started_count, already_count, refused_count, created_at,
+       updated_at, finished_at
+  FROM mass_requeues WHERE id < :before ORDER BY id DESC LIMIT :limit;

@@ -29,7 +29,9 @@ async def apply(
 ) -> tuple[list[Applied], Refused]:
     """What was taken in and, if `carefully`, what the database refused."""
     # One for each saga: whatever else there is of it meets the saga as this one leaves it.
-    first = {job.result.saga_id: job for job in reversed(finished)}
+    first: dict[int, FinishedJob] = {}
+    for job in finished:
+        first.setdefault(job.result.saga_id, job)
     decided = [Applied(job, advance(job.result, policy_of(job.result.subscription_id))) for job in first.values()]
     if not carefully:
         await _write(operations, decided)

@@ -6,7 +6,7 @@ holds an old transaction open, it is done so seldom that it takes a tenth of the
 
 import datetime
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from tidings.roles.orchestrator.operations import DueSaga, Moment, News
 
 EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 SLACK = datetime.timedelta(seconds=5)
+_STEP = datetime.timedelta(microseconds=1)
 SECONDS_BETWEEN_SWEEPS = 1.0
 _PART_FOR_SWEEPS = 0.1
 
@@ -26,8 +27,7 @@ class Since:
     pending: Moment = EPOCH
     retry: Moment = EPOCH
 
-    def moved(self, status: SagaStatus, due: Moment) -> "Since":
-        since = due - SLACK
+    def moved(self, status: SagaStatus, since: Moment) -> "Since":
         if status is SagaStatus.PENDING:
             return Since(max(self.pending, since), self.retry)
         return Since(self.pending, max(self.retry, since))
@@ -55,15 +55,26 @@ class Hints:
             took = time.monotonic() - started
             self._next_sweep = started + max(SECONDS_BETWEEN_SWEEPS, took / _PART_FOR_SWEEPS)
 
-    def saw_active(self, oldest: Moment | None) -> None:
-        if oldest is not None:
-            self.active = oldest - SLACK
+    def saw_active(self, oldest: Moment | None, now: Moment) -> None:
+        self.active = min(oldest or now, now) - SLACK
 
-    def saw_news(self, news: Iterable[News]) -> None:
-        for one in news:
-            self.news = self.news.moved(one.status, one.next_attempt_at)
+    def saw_news(self, news: Sequence[News], limit: int, now: Moment) -> None:
+        for status, since in ((SagaStatus.PENDING, self.news.pending), (SagaStatus.PENDING_RETRY, self.news.retry)):
+            seen = [one.next_attempt_at for one in news if one.status is status]
+            if len(seen) < limit:
+                self.news = self.news.moved(status, now - SLACK)
+            elif max(seen) - SLACK > since:
+                self.news = self.news.moved(status, max(seen) - SLACK)
+            else:
+                # So many at once that a page of them is always the same: those after them are news too.
+                self.news = self.news.moved(status, max(seen) + _STEP)
 
     def started(self, sagas: Iterable[DueSaga]) -> None:
         for saga in sagas:
             since = self.lanes.get(saga.subscription_id, Since())
-            self.lanes[saga.subscription_id] = since.moved(saga.status, saga.next_attempt_at)
+            self.lanes[saga.subscription_id] = since.moved(saga.status, saga.next_attempt_at - SLACK)
+
+    def emptied(self, lanes: Iterable[int], now: Moment) -> None:
+        """Nothing that was due in them is left."""
+        for lane in lanes:
+            self.lanes[lane] = Since(now - SLACK, now - SLACK)

@@ -80,10 +80,11 @@ class LastJob:
 
 
 class OrchestratorOperations(Operations):
-    async def config_version(self) -> int:
+    async def config_version(self) -> tuple[int, Moment]:
+        """And what time it is."""
         row = await self._row("config_version")
         assert row is not None
-        return int(row["version"])
+        return row["version"], row["now"]
 
     async def subscriptions(self) -> dict[int, Subscription]:
         return {

@@ -1,5 +1,5 @@
--- config_version: changes with every change of configuration
-SELECT version FROM config_version;
+-- config_version: changes with every change of configuration; and what time it is
+SELECT version, {now} AS now FROM config_version;
 
 -- subscriptions: all of them, as far as sagas depend on them
 SELECT id, active, verified, paused, max_retry_limit, base_delay_seconds FROM subscriptions ORDER BY id;
@@ -52,8 +52,8 @@ UPDATE webhook_delivery_sagas SET status = 'DeadLettered', updated_at = {now} WH
 
 -- write_dead_letters: one for each buried saga, with what the event said
 INSERT INTO dead_letters (saga_id, event_id, subscription_id, final_error_code, payload_snapshot)
-SELECT s.id, s.event_id, s.subscription_id, s.final_error_code, e.payload
-  FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id WHERE s.id {in :ids} ORDER BY s.id;
+SELECT s.id, s.event_id, s.subscription_id, s.final_error_code, (SELECT e.payload FROM events e WHERE e.id = s.event_id)
+  FROM webhook_delivery_sagas s WHERE s.id {in :ids} ORDER BY s.id;
 
 -- lanes_with_news: who has something to start since a moment, without looking through their backlog
 SELECT p.subscription_id, p.next_attempt_at, p.status

@@ -15,17 +15,14 @@ from tidings.decisions.pacing import FlowLimits, free_room, lanes_to_serve, next
 from tidings.decisions.retrying import Backoff
 from tidings.errors import StatementDenied, StatementFailed
 from tidings.roles.orchestrator.announcing import announce_applied, announce_started
-from tidings.roles.orchestrator.applying import Applied, apply
-from tidings.roles.orchestrator.hints import Hints
+from tidings.roles.orchestrator.applying import Applied, Refused, apply
+from tidings.roles.orchestrator.hints import EPOCH, Hints
 from tidings.roles.orchestrator.operations import News, OrchestratorOperations, Subscription
-from tidings.roles.orchestrator.starting import Started, start
+from tidings.roles.orchestrator.starting import Begun, Started, start
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import RowSetAside
 
 T = TypeVar("T")
-# What was written, and what the database refused.
-Outcome = tuple[list[T], list[tuple[T, StatementFailed]]]
-
 BATCH = 500
 _SECONDS_BETWEEN_COUNTS = 0.5
 SECONDS_ASIDE = 60.0
@@ -77,6 +74,8 @@ class Orchestrator:
         self._active: Counter[int] = Counter()
         self._counted_at = float("-inf")
         self._turn = 0
+        # As the database said at the beginning of the step.
+        self._now = EPOCH
         self._aside: dict[tuple[str, int], float] = {}
 
     async def step(self) -> Advanced:
@@ -95,7 +94,7 @@ class Orchestrator:
         )
 
     async def _take_in(self) -> list[Applied]:
-        async def work(operations: OrchestratorOperations, carefully: bool) -> Outcome[Applied]:
+        async def work(operations: OrchestratorOperations, carefully: bool) -> tuple[list[Applied], Refused]:
             await self._look_at_configuration(operations)
             aside = self._aside_of("job")
             finished = await operations.finished_jobs(self._hints.job, self._batch + len(aside))
@@ -115,7 +114,7 @@ class Orchestrator:
         news: list[News] = []
         turn = next_turn(self._configuration.lanes, self._turn)
 
-        async def work(operations: OrchestratorOperations, carefully: bool) -> Outcome[Started]:
+        async def work(operations: OrchestratorOperations, carefully: bool) -> Begun:
             await self._count_if_time(operations)
             since = self._hints.news
             news[:] = await operations.lanes_with_news(since.pending, since.retry, self._batch)
@@ -123,25 +122,24 @@ class Orchestrator:
             free = free_room(self._active, self._limits, self._batch)
             found = rooms(lanes, self._active, self._limits, free)
             if not found:
-                return [], []
+                return Begun([], [], frozenset())
             aside = self._aside_of("saga")
             return await start(
                 operations, found, self._hints.lanes, free, self._policy_of, aside=aside, carefully=carefully
             )
 
-        started, refused = await self._careful_if_refused(work)
-        for one, error in refused:
+        begun = await self._careful_if_refused(work)
+        for one, error in begun.refused:
             self._set_aside("saga", one.saga.id, error)
         self._turn = turn[-1] if turn else 0
-        self._hints.saw_news(news)
-        self._hints.started(one.saga for one in started)
-        self._active.update(one.saga.subscription_id for one in started if not one.is_buried)
-        announce_started(started)
-        return started
+        self._hints.saw_news(news, self._batch, self._now)
+        self._hints.started(one.saga for one in begun.started)
+        self._hints.emptied(begun.emptied, self._now)
+        self._active.update(one.saga.subscription_id for one in begun.started if not one.is_buried)
+        announce_started(begun.started)
+        return begun.started
 
-    async def _careful_if_refused(
-        self, work: Callable[[OrchestratorOperations, bool], Awaitable[Outcome[T]]]
-    ) -> Outcome[T]:
+    async def _careful_if_refused(self, work: Callable[[OrchestratorOperations, bool], Awaitable[T]]) -> T:
         """Once in a few statements; if the database refuses something of it, again by halves."""
         try:
             return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, False))
@@ -151,7 +149,7 @@ class Orchestrator:
             return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, True))
 
     async def _look_at_configuration(self, operations: OrchestratorOperations) -> None:
-        version = await operations.config_version()
+        version, self._now = await operations.config_version()
         if version != self._configuration.version:
             subscriptions = await operations.subscriptions()
             lanes = [one.id for one in subscriptions.values() if one.may_be_sent_to]
@@ -162,7 +160,7 @@ class Orchestrator:
         if time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
             counted, oldest = await operations.jobs_under_way(self._hints.active, self._hints.job)
             self._active = Counter(counted)
-            self._hints.saw_active(oldest)
+            self._hints.saw_active(oldest, self._now)
             self._counted_at = time.monotonic()
 
     def _policy_of(self, subscription_id: int) -> RetryPolicy:

@@ -1,6 +1,6 @@
 """Starts what is due: a job for each saga, lanes in turn, or a burial where no attempt is left."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +21,15 @@ class Started:
     last_job: LastJob | None = None
 
 
+@dataclass(frozen=True)
+class Begun:
+    """What was started, what the database refused, and the lanes in which nothing that was due is left."""
+
+    started: list[Started]
+    refused: list[tuple[Started, StatementFailed]]
+    emptied: frozenset[int]
+
+
 async def start(
     operations: OrchestratorOperations,
     rooms: Mapping[int, int],
@@ -30,8 +39,8 @@ async def start(
     *,
     aside: Collection[int],
     carefully: bool,
-) -> tuple[list[Started], list[tuple[Started, StatementFailed]]]:
-    """At most `most` of what is due in these lanes, but for those `aside`; if `carefully`, also what was refused."""
+) -> Begun:
+    """At most `most` of what is due in these lanes, but for those `aside`. Only if `carefully`, some may be refused."""
     beginning = Since()
     lanes = [
         # Whoever is aside may stand before the others, and takes none of their room.
@@ -39,19 +48,25 @@ async def start(
         for lane, room in rooms.items()
     ]
     due: dict[int, list[int]] = defaultdict(list)
+    left = Counter[int]()
     for lane, saga_id in await operations.due_sagas(lanes):
+        left[lane] += 1
         if saga_id not in aside and len(due[lane]) < rooms[lane]:
             due[lane].append(saga_id)
     locked = await operations.lock_due(taken_in_turn(due, most))
     exhausted = {saga.id for saga in locked if is_exhausted(saga.attempt_count, policy_of(saga.subscription_id))}
     last_jobs = await operations.last_jobs([*exhausted])
     decided = [Started(saga, saga.id in exhausted, last_jobs.get(saga.id)) for saga in locked]
-    if not carefully:
+    refused = []
+    if carefully:
+        refused = await write_by_halves(operations, decided, lambda some: _write(operations, some))
+    else:
         await _write(operations, decided)
-        return decided, []
-    refused = await write_by_halves(operations, decided, lambda some: _write(operations, some))
     bad = {one.saga.id for one, _ in refused}
-    return [one for one in decided if one.saga.id not in bad], refused
+    started = [one for one in decided if one.saga.id not in bad]
+    left.subtract(one.saga.subscription_id for one in started)
+    emptied = frozenset(lane for lane, room in rooms.items() if not left[lane] and len(due[lane]) < room)
+    return Begun(started, refused, emptied)
 
 
 async def _write(operations: OrchestratorOperations, decided: Sequence[Started]) -> None:

@@ -13,10 +13,11 @@ _MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`headers` are the subscription's own."""
+    """As it was when its jobs were leased. `headers` are the subscription's own, `secrets` those that were valid."""
 
     row: EndpointRow
     headers: tuple[tuple[str, str], ...]
+    secrets: tuple[str, ...]
     timeout: float
     max_in_flight: int
 
@@ -28,30 +29,22 @@ class Endpoint:
 def open_endpoint(row: EndpointRow, vault: Vault, timeout: float, max_in_flight: int) -> Endpoint:
     """SecretsUnusable if the key ring does not open them."""
     headers = open_headers(vault, row.id, row.headers) if row.headers else {}
-    return Endpoint(
-        row,
-        tuple(headers.items()),
-        row.timeout_seconds or timeout,
-        min(row.max_in_flight or max_in_flight, max_in_flight),
-    )
-
-
-def request_of(job: LeasedJob, endpoint: Endpoint, vault: Vault, installation_id: str) -> Request:
-    """One attempt, signed now with every secret that is valid now."""
-    now = time.time()
-    body = job.payload.encode()
     secrets = valid_secrets(
-        endpoint.row.secrets or b"",
-        int(now * _MICROSECONDS),
-        lambda entry: open_secret(vault, endpoint.row.id, entry),
+        row.secrets or b"", int(time.time() * _MICROSECONDS), lambda entry: open_secret(vault, row.id, entry)
     )
-    signed = signature_headers(webhook_id(installation_id, job.event_id, job.subscription_id), int(now), body, secrets)
+    return Endpoint(row, tuple(headers.items()), tuple(secrets), timeout, max_in_flight)
+
+
+def request_of(job: LeasedJob, endpoint: Endpoint, installation_id: str) -> Request:
+    """One attempt, signed now with every secret that is valid."""
+    body = job.payload.encode()
+    message = webhook_id(installation_id, job.event_id, job.subscription_id)
     return Request(
         endpoint.row.callback_url,
         body,
         (
             ("content-type", "application/json"),
-            *signed,
+            *signature_headers(message, int(time.time()), body, endpoint.secrets),
             ("tidings-event-type", job.event_type),
             ("tidings-correlation-id", job.correlation_id),
             ("tidings-attempt", str(job.attempt_no)),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tidings.courier import Courier, Result
 from tidings.db.engine import Engine
-from tidings.decisions.leasing import has_time
+from tidings.decisions.leasing import has_time, waiting_room
 from tidings.errors import SecretsUnusable
 from tidings.model.job import JobStatus
 from tidings.roles.worker.endpoints import Endpoint, open_endpoint, request_of
@@ -35,7 +35,8 @@ EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 SLACK = datetime.timedelta(seconds=5)
 SECONDS_BETWEEN_SWEEPS = 1.0
 SECONDS_UNTIL_ALLOWED = 30.0
-SECONDS_UNTIL_LESS_CROWDED = 1.0
+# What a request is thought to take while nobody knows.
+SECONDS_OF_A_REQUEST = 1.0
 # With more than this many reports unheard nothing new is leased: memory is bounded, and what is sent can be reported.
 MOST_UNHEARD = 1000
 _LONGEST_WAIT = 0.2
@@ -54,6 +55,11 @@ class WorkerLimits:
     timeout: float
     margin: float
     claim_hint: bool = True
+
+    @property
+    def longest_timeout(self) -> float:
+        """A longer one would never fit in a lease, with as much room again between claim and start."""
+        return self.lease_seconds - 2 * self.margin
 
     def in_flight_of(self, row: EndpointRow) -> int:
         """Whatever a subscription wishes, it leaves room for others."""
@@ -83,6 +89,7 @@ class Worker:
         self._installation_id = ""
         self._waiting: dict[int, deque[Waiting]] = defaultdict(deque)
         self._in_flight: Counter[int] = Counter()
+        self._pace: dict[int, float] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._since = EPOCH
         self._swept_at = float("-inf")
@@ -127,7 +134,7 @@ class Worker:
     def _free(self) -> int:
         if self._reporter.unheard >= MOST_UNHEARD:
             return 0
-        return max(0, self._limits.slots - len(self._sending) - sum(map(len, self._waiting.values())))
+        return max(0, self._limits.slots - len(self._sending))
 
     async def _free_slots(self) -> int:
         """A few at once rather than one by one, but without keeping a free slot waiting."""
@@ -180,7 +187,8 @@ class Worker:
 
     def _opened(self, row: EndpointRow) -> Endpoint | None:
         try:
-            return open_endpoint(row, self._vault, self._limits.timeout, self._limits.in_flight_of(row))
+            timeout = min(row.timeout_seconds or self._limits.timeout, self._limits.longest_timeout)
+            return open_endpoint(row, self._vault, timeout, self._limits.in_flight_of(row))
         except SecretsUnusable as error:
             tell(EndpointUnusable(row.id, error.what))
             return None
@@ -193,10 +201,14 @@ class Worker:
             del self._waiting[subscription]
 
     def _relieve(self, subscription: int) -> None:
-        """One crowded subscription must not hold the slots of the others."""
+        """What a crowded subscription can't be sent soon goes back, so that others may send it or it waits unleased."""
         queue = self._waiting.get(subscription)
-        while queue and len(queue) > queue[0].endpoint.max_in_flight:
-            self._reporter.give_back(queue.pop().job, "crowded", SECONDS_UNTIL_LESS_CROWDED)
+        if not queue or len(queue) <= (width := queue[0].endpoint.max_in_flight):
+            return
+        spare = self._limits.slots - sum(map(len, self._waiting.values())) + len(queue)
+        room = waiting_room(width, self._pace.get(subscription, SECONDS_OF_A_REQUEST), spare)
+        while len(queue) > room.places:
+            self._reporter.give_back(queue.pop().job, "crowded", room.delay)
 
     def _give_back_overdue(self) -> None:
         """What waits behind slow requests goes back in time: a lease that ends unsent would count as an expiry."""
@@ -232,17 +244,14 @@ class Worker:
         if not self._has_time(waiting):
             self._reporter.give_back(job, "too late")
             return
-        try:
-            request = request_of(job, waiting.endpoint, self._vault, self._installation_id)
-        except SecretsUnusable as error:
-            tell(EndpointUnusable(job.subscription_id, error.what))
-            self._reporter.give_back(job, "not allowed", SECONDS_UNTIL_ALLOWED)
-            return
+        request = request_of(job, waiting.endpoint, self._installation_id)
         self._take_in(job, await self._courier.send(request))
 
     def _take_in(self, job: LeasedJob, result: Result) -> None:
         code = result.error_code
         status = JobStatus.COMPLETED if code is None else JobStatus.FAILED
+        pace = self._pace.get(job.subscription_id, SECONDS_OF_A_REQUEST)
+        self._pace[job.subscription_id] = 0.8 * pace + 0.2 * result.duration_ms / 1000
         answer = (result.retry_after, result.excerpt, result.duration_ms)
         self._reporter.report(Report(job, status, result.status, code, *answer))
         if code is None:

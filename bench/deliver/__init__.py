@@ -1,0 +1,1 @@
+"""Measures the whole way: from accepted events to completed sagas."""

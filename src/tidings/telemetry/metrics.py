@@ -1,0 +1,167 @@
+"""Turns notices into Prometheus metrics, and what the observer read into gauges; the only place with their names."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tidings.model.depths import Depths
+from tidings.telemetry.bus import listen
+from tidings.telemetry.notices import (
+    ActivityCrashed,
+    DeliveryCrashed,
+    DeliveryFailed,
+    DeliverySucceeded,
+    EventNotRouted,
+    EventsRouted,
+    JobsGivenBack,
+    JobsLeased,
+    LeaseExpired,
+    LeaseLost,
+    LeaseReset,
+    Notice,
+    ReportDelayed,
+    ResultIgnored,
+    RowSetAside,
+    SagaCompleted,
+    SagaDeadLettered,
+    SagaRetryScheduled,
+    SagasRequeued,
+    SagaStarted,
+    StepFailed,
+    StepRetried,
+)
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_OTHER = "other"
+_MOST_CODES = 100
+
+
+class Metrics:
+    """`hear` is a listener; whoever is scraped calls `show_depths` first with what the observer just read."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, help: str, *labels: str) -> Counter:
+            return Counter(f"tidings_{name}", help, labels, registry=registry)
+
+        def gauge(name: str, help: str, *labels: str) -> Gauge:
+            return Gauge(f"tidings_{name}", help, labels, registry=registry)
+
+        self.deliveries = counter(
+            "deliveries", "Requests that ended, by outcome: delivered, or an error code", "outcome"
+        )
+        self.durations = Histogram(
+            "tidings_delivery_seconds", "How long requests took", ("outcome",), buckets=SECONDS, registry=registry
+        )
+        self.sagas = counter("sagas", "Moves of sagas, by the status they came to", "status")
+        self.dead_letters = counter("dead_letters", "Deliveries given up, by the last error code", "error_code")
+        self.requeued = counter("requeued", "Ended deliveries that were given a next generation")
+        self.leased = counter("jobs_leased", "Jobs leased by workers of this process")
+        self.given_back = counter("jobs_given_back", "Jobs given back unsent, by reason", "reason")
+        self.lost_fences = counter("lost_fences", "Reports that came too late and changed nothing")
+        self.lease_resets = counter("lease_resets", "Leases that expired, by what became of the job", "outcome")
+        self.ignored = counter("results_ignored", "Results of jobs that their sagas did not wait for")
+        self.routed = counter("events_routed", "Decisions of routers, by status", "status")
+        self.not_routed = counter("route_dead_letters", "Events that could not be routed")
+        self.troubles = counter("troubles", "Steps and reports that failed, and what crashed", "kind")
+        self.in_flight = gauge("in_flight", "Jobs that workers of this process have leased and not reported")
+        self.depth = gauge("depth", "How many wait, by stage; no more are counted than counted_to", "stage")
+        self.counted_to = gauge("depth_counted_to", "Where counting ends: so many or more")
+        self.oldest = gauge("oldest_seconds", "For how long the oldest waits, by stage", "stage")
+        self.router_lag = gauge(
+            "router_lag_events", "How far a router is behind the log, in numbers of events", "router"
+        )
+        self.router_oldest = gauge("router_lag_seconds", "For how long the oldest unrouted event waits", "router")
+        self.holes = gauge("router_holes", "Ranges of numbers that may still become events", "router")
+        self.processes = gauge("processes", "Processes that gave a sign of life lately", "process")
+        self._outcomes: dict[str, tuple[Any, Any]] = {}
+        self._hearing = self._what_is_heard()
+
+    def listen(self) -> None:
+        """From now on."""
+        listen(self.hear, *self._hearing)
+
+    def hear(self, notice: Notice) -> None:
+        self._hearing[type(notice)](notice)
+
+    def show_depths(self, depths: Depths) -> None:
+        for stage, depth in depths.queues.items():
+            self.depth.labels(stage).set(depth.count)
+            self.oldest.labels(stage).set(depth.oldest_seconds)
+        self.counted_to.set(depths.counted_to)
+        for gauge in (self.router_lag, self.router_oldest, self.holes, self.processes):
+            gauge.clear()  # who is gone is not shown for ever
+        for lag in depths.routers:
+            self.router_lag.labels(lag.router).set(lag.events)
+            self.router_oldest.labels(lag.router).set(lag.oldest_seconds)
+            self.holes.labels(lag.router).set(lag.holes)
+        for process, alive in depths.processes.items():
+            self.processes.labels(process).set(alive)
+
+    def _what_is_heard(self) -> Mapping[type[Notice], Callable[[Any], None]]:
+        return {
+            DeliverySucceeded: lambda notice: self._ended("delivered", notice.duration_ms),
+            DeliveryFailed: lambda notice: self._ended(notice.error_code, notice.duration_ms),
+            DeliveryCrashed: lambda _: self._crashed(),
+            JobsLeased: self._leased,
+            JobsGivenBack: self._given_back,
+            LeaseLost: lambda _: self.lost_fences.inc(),
+            LeaseReset: lambda _: self.lease_resets.labels("reset").inc(),
+            LeaseExpired: lambda _: self.lease_resets.labels("failed").inc(),
+            SagaStarted: self._moved(SagaStarted),
+            SagaCompleted: self._moved(SagaCompleted),
+            SagaRetryScheduled: self._moved(SagaRetryScheduled),
+            SagaDeadLettered: self._buried,
+            SagasRequeued: lambda notice: self.requeued.inc(len(notice.saga_ids)),
+            ResultIgnored: lambda _: self.ignored.inc(),
+            EventsRouted: self._routed,
+            EventNotRouted: lambda _: self.not_routed.inc(),
+            StepFailed: self._trouble("step_failed"),
+            StepRetried: self._trouble("step_retried"),
+            ReportDelayed: self._trouble("report_delayed"),
+            RowSetAside: self._trouble("row_set_aside"),
+            ActivityCrashed: self._trouble("activity_crashed"),
+        }
+
+    def _moved(self, kind: type[Notice]) -> Callable[[Notice], None]:
+        child = self.sagas.labels(kind.delivery_status)
+        return lambda _: child.inc()
+
+    def _trouble(self, kind: str) -> Callable[[Notice], None]:
+        child = self.troubles.labels(kind)
+        return lambda _: child.inc()
+
+    def _ended(self, outcome: str, duration_ms: int) -> None:
+        count, histogram = self._outcomes.get(outcome) or self._outcome(outcome)
+        count.inc()
+        histogram.observe(duration_ms / 1000)
+        self.in_flight.dec()
+
+    def _outcome(self, outcome: str) -> tuple[Any, Any]:
+        """Endpoints may answer with any status: so many kinds are told apart, and no more."""
+        if len(self._outcomes) >= _MOST_CODES:
+            outcome = _OTHER
+        kind = "delivered" if outcome == "delivered" else "failed"
+        return self._outcomes.setdefault(outcome, (self.deliveries.labels(outcome), self.durations.labels(kind)))
+
+    def _crashed(self) -> None:
+        self.troubles.labels("delivery_crashed").inc()
+        self.in_flight.dec()
+
+    def _leased(self, notice: JobsLeased) -> None:
+        self.leased.inc(notice.jobs)
+        self.in_flight.inc(notice.jobs)
+
+    def _given_back(self, notice: JobsGivenBack) -> None:
+        self.given_back.labels(notice.reason).inc(len(notice.job_ids))
+        self.in_flight.dec(len(notice.job_ids))
+
+    def _buried(self, notice: SagaDeadLettered) -> None:
+        self.sagas.labels(notice.delivery_status).inc()
+        known = self._outcomes.get(notice.error_code) or len(self._outcomes) < _MOST_CODES
+        self.dead_letters.labels(notice.error_code if known else _OTHER).inc()
+
+    def _routed(self, notice: EventsRouted) -> None:
+        for status in ("sent", "dry_run", "disabled", "skipped", "failed"):
+            if count := getattr(notice, status):
+                self.routed.labels(status).inc(count)

@@ -1,0 +1,160 @@
+"""An orchestrator that dies anywhere in its step has done all of the work in the end, and done it once.
+
+Above all a saga is never dead without its dead letter, and no result is marked that its saga does not know.
+"""
+
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Literal
+
+import pytest
+
+from tests.faults.delivery_story import LIMITS, POLICY, State, Story
+from tests.support.database import Database
+from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
+from tests.support.processes import Process, tidings
+from tidings.db import engine as engine_module
+from tidings.db.engine import Engine, open_engine
+from tidings.db.statements import load_statements
+from tidings.errors import DatabaseError
+from tidings.roles.orchestrator.orchestrator import Orchestrator
+
+pytestmark = pytest.mark.slow
+
+COMMIT = "saga_orchestrator.commit"
+WRITING = ("mark_applied", "complete_sagas", "retry_sagas", "bury_sagas", "write_dead_letters", "insert_jobs")
+When = Literal["before", "after"]
+
+
+@pytest.fixture
+def proxy(engine: Database) -> Iterator[FaultProxy]:
+    with FaultProxy(engine.server.port, engine.kind) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
+    """The role's way to its database, by way of the proxy."""
+    url = proxy.url(engine.url("saga_orchestrator"))
+    opened = await open_engine(url, owner="saga_orchestrator", names=engine.names)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def story(engine: Database) -> AsyncIterator[Story]:
+    told = await Story.of(engine)
+    yield told
+    await told.close()
+
+
+@pytest.fixture
+def mortal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost connection ends the step, as the end of its process would."""
+    monkeypatch.setattr(engine_module, "_ATTEMPTS", 1)
+
+
+async def undisturbed(story: Story, attacked: Engine, proxy: FaultProxy) -> tuple[State, list[str]]:
+    """How the story ends, and every statement that the orchestrator sent until then."""
+    await story.begin()
+    proxy.clear()
+    await story.finish(Orchestrator(attacked, POLICY, LIMITS))
+    return await story.state(), proxy.seen
+
+
+async def test_the_story_has_every_statement_of_a_step_in_it(story: Story, attacked: Engine, proxy: FaultProxy) -> None:
+    state, seen = await undisturbed(story, attacked, proxy)
+    everything = load_statements("tidings.roles.orchestrator", attacked.dialect).keys()
+    assert {name.removeprefix("orchestrator.") for name in seen} == everything | {"saga_orchestrator.begin", COMMIT}
+    assert [status for _, status, *_ in state.sagas] == [
+        *["InProgress"] * 5,
+        "PendingRetry",
+        "DeadLettered",
+        *["Completed"] * 2,
+        *["PendingRetry"] * 2,
+        *["DeadLettered"] * 2,
+        "Completed",
+    ]
+
+
+async def test_an_orchestrator_that_dies_at_any_statement_leaves_nothing_undone_and_nothing_doubled(
+    story: Story, attacked: Engine, proxy: FaultProxy, mortal: None
+) -> None:
+    """Before each statement and after it; what was half done before the death is not there at all."""
+    expected, seen = await undisturbed(story, attacked, proxy)
+    faults = [Fault(name, CUT, when) for name in dict.fromkeys(seen) for when in ("before", "after")]
+    # The second transaction of a step, and the second burial.
+    faults += [Fault(name, CUT, "after", nth=2) for name in ("orchestrator.write_dead_letters", COMMIT)]
+    wrong = []
+    for fault in faults:
+        await story.begin()
+        proxy.clear()
+        proxy.arm(fault)
+        with suppress(DatabaseError):  # nobody notices a connection that was lost before the first question
+            await Orchestrator(attacked, POLICY, LIMITS).step()
+        assert proxy.fired == [fault]
+        wrong += [f"{fault}: {half}" for half in half_done(await story.state())]
+        await story.finish()
+        wrong += [f"{fault}: {difference}" for difference in (await story.state()).differences(expected)]
+    assert not wrong
+
+
+def half_done(state: State) -> list[str]:
+    """Sagas that are dead without a dead letter or the other way round, and active jobs of sagas that do not know."""
+    dead = {id for id, status, *_ in state.sagas if status == "DeadLettered"}
+    under_way = {id for id, status, *_ in state.sagas if status == "InProgress"}
+    active = {saga_id for saga_id, _, status, *_ in state.jobs if status == "Pending"}
+    unseen = {saga_id for saga_id, _, status, _, is_unapplied, *_ in state.jobs if status != "Pending" and is_unapplied}
+    problems = []
+    if dead != {saga_id for saga_id, *_ in state.dead_letters}:
+        problems.append("a saga is dead without its dead letter, or the other way round")
+    if not active <= under_way or not under_way <= active | unseen:
+        problems.append("a saga is under way without a job, or the other way round")
+    return problems
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_an_orchestrator_whose_connection_is_lost_again_and_again_finishes_by_itself(
+    story: Story, attacked: Engine, proxy: FaultProxy, when: When, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same one goes on with what it remembers, so a memory of what was undone would show."""
+    monkeypatch.setattr(engine_module, "_FIRST_PAUSE", 0.001)
+    expected, seen = await undisturbed(story, attacked, proxy)
+    await story.begin()
+    proxy.clear()
+    proxy.arm(*(Fault(name, CUT, when) for name in dict.fromkeys(seen)))
+    one = Orchestrator(attacked, POLICY, LIMITS)
+    for _ in dict.fromkeys(seen):
+        try:
+            if not (await one.step()).did_work:
+                break
+        except DatabaseError:
+            continue
+    await story.finish(one)
+    assert (await story.state()).differences(expected) == []
+    assert {fault.statement for fault in proxy.fired} >= {f"orchestrator.{name}" for name in WRITING}
+
+
+async def test_a_process_that_is_killed_at_a_statement_that_writes_changes_nothing_in_the_end(
+    engine: Database, story: Story, attacked: Engine, proxy: FaultProxy, start: Callable[[Process], Process]
+) -> None:
+    """The real process and SIGKILL."""
+    expected, _ = await undisturbed(story, attacked, proxy)
+    environment = engine.environment() | {
+        "TIDINGS_DATABASE_URL_SAGA_ORCHESTRATOR": proxy.url(engine.url("saga_orchestrator")),
+        "TIDINGS_MAX_RETRY_LIMIT": "2",
+        "TIDINGS_BASE_DELAY_SECONDS": "3600",
+    }
+    wrong = []
+    for name in ("bury_sagas", "write_dead_letters", "insert_jobs"):
+        await story.begin()
+        proxy.clear()
+        proxy.arm(fault := Fault(f"orchestrator.{name}", KILL(), "after"))
+        process = start(tidings("run", "orchestrator", **environment))
+        await proxy.until_fired(30)
+        assert process.wait() == -signal.SIGKILL, process.output
+        wrong += [f"{fault}: {half}" for half in half_done(await story.state())]
+        await story.finish()
+        wrong += [f"{fault}: {difference}" for difference in (await story.state()).differences(expected)]
+    assert not wrong

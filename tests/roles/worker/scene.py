@@ -1,0 +1,166 @@
+"""Jobs, a receiver and workers: what the tests of the worker start from. Time is moved by data."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
+from typing import Any
+
+from tests.support.database import Database
+from tests.support.receiver import Receiver
+from tests.support.waiting import eventually
+from tidings.courier import Courier, Guard
+from tidings.db.engine import Engine
+from tidings.roles.worker.worker import Worker, WorkerLimits
+from tidings.runtime.loop import keep_going
+from tidings.vault import Vault, seal_secret
+
+LIMITS = WorkerLimits(lease_seconds=60, slots=64, max_in_flight=16, timeout=15, margin=5)
+SHORT = WorkerLimits(lease_seconds=2, slots=64, max_in_flight=16, timeout=1.5, margin=0.25)
+SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+SECOND_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def loopback_courier(**options: Any) -> Courier:
+    guard = Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"])
+    return Courier(guard, **options)
+
+
+@dataclass
+class Scene:
+    database: Database
+    receiver: Receiver
+    vault: Vault = field(default_factory=lambda: Vault(["the key of the tests"]))
+    workers: int = 0
+    couriers: list[Courier] = field(default_factory=list)
+
+    async def sql(self, text: str) -> Sequence[Any]:
+        return await self.database.sql(text)
+
+    async def subscription(self, path: str = "/", secret: str = SECRET, **columns: object) -> int:
+        given = {
+            "event_type": "*",
+            "callback_url": self.receiver.url(path),
+            "active": True,
+            "verified": True,
+            **columns,
+        }
+        values = ", ".join(_literal(value) for value in given.values())
+        await self.sql(f"INSERT INTO subscriptions ({', '.join(given)}) VALUES ({values})")
+        made = int(await self.database.value("SELECT MAX(id) FROM subscriptions"))
+        await self.set_secrets(made, (secret, 0, 0))
+        return made
+
+    async def set_secrets(self, subscription: int, *secrets: tuple[str, int, int], vault: Vault | None = None) -> None:
+        """Newest first: the secret, how long ago it was made, and for how long the older ones stay valid after it."""
+        now = time.time()
+        column = b"".join(
+            seal_secret(
+                vault or self.vault, subscription, text, created_at=int((now - ago) * 1_000_000), overlap=overlap
+            )
+            for text, ago, overlap in secrets
+        )
+        literal = f"'\\x{column.hex()}'" if self.database.family == "postgresql" else f"x'{column.hex()}'"
+        await self.sql(f"UPDATE subscriptions SET secrets = {literal} WHERE id = {subscription}")
+
+    async def jobs(
+        self, subscription: int, count: int = 1, payload: str = "{}", attempt_no: int = 1, ready_since: float = 0
+    ) -> list[int]:
+        """Events, their sagas in progress, and a job for each."""
+        events = await self._new("events", f"('order.paid', '{payload}')", count, "event_type, payload")
+        await self.sql(
+            "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, correlation_id, status)"
+            f" SELECT id, {subscription}, correlation_id, 'InProgress' FROM events WHERE id >= {events[0]} ORDER BY id"
+        )
+        before = await self.database.value("SELECT COALESCE(MAX(id), 0) FROM webhook_delivery_jobs")
+        await self.sql(
+            "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_at, attempt_no, lease_until)"
+            f" SELECT id, subscription_id, next_attempt_at, {attempt_no}, created_at {self._shifted(ready_since)}"
+            " FROM webhook_delivery_sagas"
+            f" WHERE event_id >= {events[0]} ORDER BY id"
+        )
+        return [
+            row["id"] for row in await self.sql(f"SELECT id FROM webhook_delivery_jobs WHERE id > {before} ORDER BY id")
+        ]
+
+    async def ready_since(self, job: int, seconds: float) -> None:
+        """It may be leased since so long, or from so long from now on if that is negative."""
+        await self.sql(
+            f"UPDATE webhook_delivery_jobs SET lease_until = created_at {self._shifted(seconds)} WHERE id = {job}"
+        )
+
+    def _shifted(self, seconds: float) -> str:
+        sign, microseconds = ("-" if seconds >= 0 else "+"), abs(round(seconds * 1_000_000))
+        if self.database.family == "postgresql":
+            return f"{sign} interval '{microseconds} microseconds'"
+        return f"{sign} INTERVAL {microseconds} MICROSECOND"
+
+    async def reset(self, job: int) -> None:
+        """As the cleaner does when a lease has expired."""
+        await self.sql(
+            "UPDATE webhook_delivery_jobs SET status = 'Pending', lease_until = created_at, worker_id = NULL,"
+            f" lease_token = lease_token - 1, lease_resets = lease_resets + 1 WHERE id = {job}"
+        )
+
+    async def job(self, id: int) -> dict[str, Any]:
+        (row,) = await self.sql(f"SELECT * FROM webhook_delivery_jobs WHERE id = {id}")
+        return dict(row)
+
+    async def arrived(self) -> list[int]:
+        """The jobs of the requests, in the order in which they came to the receiver."""
+        rows = await self.sql(
+            "SELECT j.id, s.correlation_id FROM webhook_delivery_jobs j"
+            " JOIN webhook_delivery_sagas s ON s.id = j.saga_id"
+        )
+        job_of = {row["correlation_id"]: row["id"] for row in rows}
+        return [job_of[request.headers["tidings-correlation-id"]] for request in self.receiver.requests]
+
+    async def statuses(self) -> dict[str, int]:
+        rows = await self.sql("SELECT status, COUNT(*) AS jobs FROM webhook_delivery_jobs GROUP BY status")
+        return {row["status"]: row["jobs"] for row in rows}
+
+    async def worker(
+        self, limits: WorkerLimits = LIMITS, engine: Engine | None = None, courier: Courier | None = None, **other: Any
+    ) -> Worker:
+        self.workers += 1
+        opened = engine or await self.database.open("job_worker", size=3)
+        self.couriers.append(courier or loopback_courier())
+        return Worker(opened, self.couriers[-1], self.vault, f"worker{self.workers}", replace(limits, **other))
+
+    async def close(self) -> None:
+        while self.couriers:
+            await self.couriers.pop().close()
+
+    @asynccontextmanager
+    async def working(self, *workers: Worker) -> AsyncIterator[None]:
+        """They work for the length of the block, and end as a process does that is told to stop."""
+        stopping = asyncio.Event()
+        going = [asyncio.create_task(keep_going("worker", one.step, stopping)) for one in workers]
+        try:
+            yield
+        finally:
+            stopping.set()
+            await asyncio.gather(*going)
+            for one in workers:
+                await one.close()
+
+    async def finished(self, jobs: Sequence[int], timeout: float = 20) -> None:
+        async def is_so() -> bool:
+            ids = ", ".join(map(str, jobs))
+            finished = f"status IN ('Completed', 'Failed') AND id IN ({ids})"
+            return await self.database.value(f"SELECT COUNT(*) FROM webhook_delivery_jobs WHERE {finished}") == len(
+                jobs
+            )
+
+        await eventually(is_so, timeout, "the jobs to be finished")
+
+    async def _new(self, table: str, values: str, count: int, columns: str) -> list[int]:
+        before = await self.database.value(f"SELECT COALESCE(MAX(id), 0) FROM {table}")
+        await self.sql(f"INSERT INTO {table} ({columns}) VALUES {', '.join([values] * count)}")
+        return [row["id"] for row in await self.sql(f"SELECT id FROM {table} WHERE id > {before} ORDER BY id")]
+
+
+def _literal(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"

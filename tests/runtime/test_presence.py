@@ -1,0 +1,86 @@
+"""Presence: rows appear, are refreshed, and go; nothing depends on them."""
+
+import asyncio
+import os
+
+import pytest
+
+import tidings
+from tests.support.database import Database
+from tests.support.waiting import eventually
+from tidings.runtime import presence as presence_module
+from tidings.runtime.presence import new_worker_id, show_presence
+
+
+@pytest.fixture(autouse=True)
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence_module, "SECONDS_BETWEEN_SIGNS", 0.05)
+
+
+async def test_a_process_is_seen_from_its_start_until_its_end(engine: Database) -> None:
+    stopping = asyncio.Event()
+    me = new_worker_id("worker")
+    showing = asyncio.create_task(show_presence(await engine.open("job_worker"), me, "worker", stopping))
+
+    async def row() -> dict[str, object]:
+        rows = await engine.sql("SELECT * FROM worker_presence")
+        return dict(rows[0]) if rows else {}
+
+    first = await eventually(row, what="the row")
+    assert (first["worker_id"], first["process"], first["pid"]) == (me, "worker", os.getpid())
+    assert first["version"] == tidings.__version__
+
+    async def refreshed() -> bool:
+        return (await row())["seen_at"] > first["seen_at"]  # type: ignore[operator]
+
+    await eventually(refreshed, what="another sign of life")
+    assert (await row())["started_at"] == first["started_at"]
+    stopping.set()
+    await showing
+    assert await row() == {}
+
+
+async def test_a_row_that_somebody_took_away_comes_back(engine: Database) -> None:
+    stopping = asyncio.Event()
+    me = new_worker_id("cleaner")
+    showing = asyncio.create_task(show_presence(await engine.open("lease_cleaner"), me, "cleaner", stopping))
+
+    async def is_there() -> bool:
+        return bool(await engine.sql("SELECT 1 AS one FROM worker_presence"))
+
+    await eventually(is_there, what="the row")
+    await engine.sql("DELETE FROM worker_presence")
+    await eventually(is_there, what="the row again")
+    stopping.set()
+    await showing
+
+
+async def test_who_died_without_a_word_is_forgotten_after_a_day(engine: Database) -> None:
+    old = "statement_timestamp() - interval '2 days'" if engine.family == "postgresql" else "'2020-01-01'"
+    await engine.sql(
+        "INSERT INTO worker_presence (worker_id, process, host, pid, version, seen_at) VALUES"
+        f" ('gone', 'worker', 'h', 1, '1', {old})"
+    )
+    await engine.sql(
+        "INSERT INTO worker_presence (worker_id, process, host, pid, version) VALUES ('here', 'worker', 'h', 1, '1')"
+    )
+    stopping = asyncio.Event()
+    showing = asyncio.create_task(show_presence(await engine.open("event_router"), "me", "router", stopping))
+
+    async def others() -> list[str]:
+        rows = await engine.sql("SELECT worker_id FROM worker_presence ORDER BY worker_id")
+        return [row["worker_id"] for row in rows]
+
+    async def is_forgotten() -> bool:
+        return await others() == ["here", "me"]
+
+    await eventually(is_forgotten, what="the old row to go")
+    stopping.set()
+    await showing
+    assert await others() == ["here"]
+
+
+def test_no_two_processes_have_the_same_name() -> None:
+    """reliability.md A11: identity is per process start, not per host name."""
+    assert new_worker_id("worker") != new_worker_id("worker")
+    assert len(new_worker_id("orchestrator")) <= 100

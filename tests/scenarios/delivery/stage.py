@@ -1,0 +1,139 @@
+"""Real processes of every role on one installation, a receiver, a producer with a ledger, and the checker."""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.roles.worker.scene import SECRET, Scene
+from tests.support.checker import Checker, Committed, Subscriber
+from tests.support.database import Database
+from tests.support.processes import Process, tidings
+from tests.support.receiver import Receiver
+from tests.support.sessions import connect
+from tests.support.waiting import eventually, pause
+from tidings.vault import Vault
+
+KEY = "the-key-of-the-scenarios"
+LEASE_SECONDS = 2
+# The cleaner waits 5 s after it has connected; then a lease must expire, and all must be sent again.
+LONGEST_RECOVERY = 60.0
+
+
+@dataclass
+class Stage:
+    database: Database
+    receiver: Receiver
+    start: Callable[[Process], Process]
+    checker: Checker
+    settings: dict[str, str] = field(default_factory=dict)
+    subscribers: list[Subscriber] = field(default_factory=list)
+    committed: list[Committed] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    requeued: Counter[str] = field(default_factory=Counter)
+    faults: int = 0
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    async def set(self) -> None:
+        for gate in ("routing", "router:default"):
+            await self.database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
+        await self.database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
+        await asyncio.to_thread(self.checker.watch)
+
+    async def clear(self) -> None:
+        for process in self.processes:
+            process.kill()
+        await asyncio.to_thread(self.checker.stop_watching)
+
+    async def subscriber(self, path: str, event_type: str = "*", **columns: object) -> Subscriber:
+        scene = Scene(self.database, self.receiver, Vault([KEY]))
+        made = Subscriber(await scene.subscription(path, event_type=event_type, **columns), path, event_type, SECRET)
+        self.subscribers.append(made)
+        return made
+
+    def run(self, *roles: str, **environment: str) -> Process:
+        """A process of these roles; a later word about the environment wins."""
+        process = self.start(tidings("run", *roles, **self.environment() | environment))
+        self.processes.append(process)
+        return process
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **self.database.environment(),
+            "TIDINGS_SECRET_KEYS": KEY,
+            "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1",
+            "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
+            "TIDINGS_LEASE_SECONDS": str(LEASE_SECONDS),
+            "TIDINGS_BASE_DELAY_SECONDS": "100ms",
+            "TIDINGS_MAX_DELAY_SECONDS": "1s",
+            "TIDINGS_MAX_RETRY_LIMIT": "3",
+            **self.settings,
+        }
+
+    async def publish(self, count: int = 1, event_type: str = "order.paid") -> list[Committed]:
+        """Events in one transaction of the producer's own; the ledger gets them when they are committed."""
+        numbers = [next(self._numbers) for _ in range(count)]
+        made = [Committed(f"c{number}", event_type, f'{{"n":  {number}}}') for number in numbers]
+        values = ", ".join(f"('{one.event_type}', '{one.correlation_id}', '{one.payload}')" for one in made)
+        session = await connect(self.database.url("event_ingest_writer"))
+        try:
+            await session.run(f"INSERT INTO events (event_type, correlation_id, payload) VALUES {values}")
+        finally:
+            await session.close()
+        self.committed += made
+        return made
+
+    def kill(self, process: Process) -> None:
+        """SIGKILL, with no word to anybody."""
+        self.faults += 1
+        self.processes.remove(process)
+        process.kill()
+
+    async def freeze(self, process: Process, seconds: float) -> None:
+        """SIGSTOP for longer than a lease lasts, and on."""
+        self.faults += 1
+        process.freeze()
+        await pause(seconds)
+        process.thaw()
+
+    async def stop(self, process: Process) -> int:
+        """SIGTERM; its exit code."""
+        self.processes.remove(process)
+        process.terminate()
+        return await asyncio.to_thread(process.wait, 15)
+
+    async def restart_database(self) -> None:
+        """SIGKILL for the server, and up again on the same data."""
+        self.faults += 1
+        await asyncio.to_thread(self.database.server.kill)
+        await asyncio.to_thread(self.database.server.start)
+
+    async def until_requests(self, count: int, path: str | None = None, timeout: float = 30) -> None:
+        def are_there() -> bool:
+            self.are_well()
+            return len(self.receiver.requests if path is None else self.receiver.at(path)) >= count
+
+        await eventually(are_there, timeout, f"{count} requests")
+
+    async def until_at_rest(self, timeout: float = LONGEST_RECOVERY) -> None:
+        async def is_so() -> bool:
+            self.are_well()
+            return await asyncio.to_thread(self.checker.is_at_rest)
+
+        await eventually(is_so, timeout, "everything to come to its end")
+
+    def are_well(self) -> None:
+        for process in self.processes:
+            assert process.is_running(), process.output
+            assert "Traceback" not in process.output, process.output
+
+    async def problems(self) -> list[str]:
+        return await asyncio.to_thread(
+            self.checker.problems,
+            self.committed,
+            [*self.receiver.requests],
+            self.subscribers,
+            faults=bool(self.faults),
+            requeued=self.requeued,
+        )

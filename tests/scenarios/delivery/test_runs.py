@@ -1,0 +1,168 @@
+"""Whole runs of real processes, several of each role: undisturbed, told to stop in the middle, and under fire."""
+
+import asyncio
+import random
+import signal
+
+import pytest
+
+from tests.scenarios.delivery.stage import LEASE_SECONDS, Stage
+from tests.support.receiver import Answer, Received
+from tests.support.waiting import pause
+
+pytestmark = pytest.mark.slow
+
+
+def flapping(request: Received) -> Answer:
+    """Fails each first attempt."""
+    return Answer(503) if request.attempt == 1 else Answer()
+
+
+async def audience(stage: Stage) -> None:
+    """Endpoints of four kinds."""
+    stage.receiver.answer("/slow", Answer(delay=0.2))
+    stage.receiver.answer("/flaps", flapping)
+    stage.receiver.answer("/broken", Answer(500))
+    await stage.subscriber("/well")
+    await stage.subscriber("/slow", "order.*")
+    await stage.subscriber("/flaps")
+    await stage.subscriber("/broken", "invoice.sent", max_retry_limit=2)
+
+
+async def test_without_faults_every_attempt_is_sent_once(stage: Stage) -> None:
+    """DESIGN §6: duplicates "none in a fault-free run"."""
+    await audience(stage)
+    for roles in (("router", "orchestrator"), ("orchestrator", "cleaner"), ("worker",), ("worker", "cleaner")):
+        stage.run(*roles)
+    for _ in range(5):
+        await stage.publish(40)
+        await stage.publish(10, "invoice.sent")
+    await stage.until_at_rest()
+    assert await stage.problems() == []
+    sent = {path: len(stage.receiver.at(path)) for path in ("/well", "/slow", "/flaps", "/broken")}
+    assert sent == {"/well": 250, "/slow": 200, "/flaps": 500, "/broken": 100}
+
+
+@pytest.mark.parametrize("word", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
+async def test_a_worker_that_is_told_to_stop_drains_and_causes_no_duplicate(stage: Stage, word: signal.Signals) -> None:
+    """reliability.md A12: requests under way are finished and reported, the rest is given back, uncounted."""
+    stage.receiver.answer("/slow", Answer(delay=0.6))
+    await stage.subscriber("/slow", max_in_flight=5)
+    await stage.publish(15)
+    worker = stage.run("worker")
+    stage.run("router", "orchestrator", "cleaner")
+    await stage.until_requests(5)
+    stage.processes.remove(worker)
+    worker._started.send_signal(word)
+    assert await asyncio.to_thread(worker.wait, 10) == 0
+    assert "Traceback" not in worker.output
+    assert {request.answered for request in stage.receiver.requests} == {200}
+    assert await stage.database.value("SELECT COUNT(*) FROM webhook_delivery_jobs WHERE status = 'Leased'") == 0
+    rows = await stage.database.sql("SELECT process FROM worker_presence ORDER BY process")
+    assert [row["process"] for row in rows] == ["cleaner", "orchestrator", "router"]
+    stage.run("worker")
+    await stage.until_at_rest()
+    assert await stage.problems() == []
+    assert len(stage.receiver.requests) == 15
+
+
+async def test_everything_in_one_process_stops_cleanly_also_while_the_database_is_away(stage: Stage) -> None:
+    await audience(stage)
+    process = stage.run("all")
+    await stage.publish(20)
+    await stage.until_at_rest()
+    stage.database.server.kill()
+    try:
+        process.wait_for_line("does not answer|step failed", timeout=20)
+        process.terminate()
+        assert await asyncio.to_thread(process.wait, LEASE_SECONDS + 15) == 0
+        stage.processes.remove(process)
+        assert "Traceback" not in process.output
+    finally:
+        stage.database.server.start()
+    assert await stage.problems() == []
+
+
+async def test_a_second_signal_ends_it_at_once(stage: Stage) -> None:
+    stage.receiver.answer("/hangs", Answer(hangs=True))
+    await stage.subscriber("/hangs")
+    stage.settings["TIDINGS_LEASE_SECONDS"] = "60"
+    process = stage.run("all")
+    await stage.publish()
+    await stage.until_requests(1)
+    stage.processes.remove(process)
+    process.terminate()
+    await pause(0.5)
+    assert process.is_running()
+    process.terminate()
+    assert await asyncio.to_thread(process.wait, 5) == -signal.SIGTERM
+
+
+class Fire:
+    """Kills, freezes and a server that goes down, in an order drawn from a seed; every role is always begun again."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self.stage = stage
+        self.chance = random.Random(seed)
+        self.running = {
+            name: stage.run(*name.split("+"))
+            for name in ("router", "orchestrator", "orchestrator+cleaner", "worker", "worker+cleaner")
+        }
+        self.log: list[str] = []
+
+    async def strike(self, what: str) -> None:
+        await pause(self.chance.uniform(0.2, 0.8))
+        if what == "database":
+            self.log.append(what)
+            await self.stage.restart_database()
+            return
+        name = self.chance.choice([*self.running] if what == "kill" else ["worker", "worker+cleaner"])
+        self.log.append(f"{what} {name}")
+        if what == "kill":
+            self.stage.kill(self.running[name])
+            self.running[name] = self.stage.run(*name.split("+"))
+        else:
+            await self.stage.freeze(self.running[name], LEASE_SECONDS + 1)
+
+
+async def under_fire(stage: Stage, seed: int, waves: int, schedule: list[str]) -> None:
+    await audience(stage)
+    fire = Fire(stage, seed)
+    publishing = asyncio.create_task(publish_all(stage, waves))
+    fire.chance.shuffle(schedule)
+    for what in schedule:
+        await fire.strike(what)
+    await publishing
+    await stage.until_at_rest(90)
+    assert await stage.problems() == [], f"seed {seed}: {fire.log}"
+
+
+async def publish_all(stage: Stage, waves: int) -> None:
+    """Nothing of it while the server is away: whether such a commit took effect, only the server knows."""
+    for _ in range(waves):
+        await stage.publish(40)
+        await stage.publish(10, "invoice.sent")
+        await pause(0.05)
+
+
+async def test_nothing_is_lost_and_nothing_ends_twice_under_fire(stage: Stage) -> None:
+    await under_fire(stage, seed=1, waves=6, schedule=["kill"] * 6 + ["freeze"])
+
+
+async def test_nothing_is_lost_when_the_database_is_killed(stage: Stage) -> None:
+    await audience(stage)
+    for name in (("router", "orchestrator"), ("worker", "cleaner")):
+        stage.run(*name)
+    await stage.publish(60)
+    await stage.until_requests(30)
+    await stage.restart_database()
+    await stage.publish(20)
+    await stage.until_at_rest(90)
+    assert await stage.problems() == []
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(3))
+async def test_nothing_is_lost_and_nothing_ends_twice_under_heavy_fire(stage: Stage, seed: int) -> None:
+    await under_fire(stage, seed, waves=40, schedule=["kill"] * 30 + ["freeze"] * 6)
