@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope -q
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope -q
 
 .DEFAULT_GOAL := help
 .PHONY: help setup servers demo test test-fast test-full check bench docs lock clean

@@ -182,7 +182,7 @@ def of_sizes(**sizes: list[pytest.MarkDecorator]) -> pytest.MarkDecorator:
 
 SIZES = of_sizes(
     a_thousand=[pytest.mark.slow],
-    a_hundred_thousand=[pytest.mark.slow, pytest.mark.timeout(600)],
+    a_hundred_thousand=[pytest.mark.full, pytest.mark.timeout(600)],
     a_million=[pytest.mark.full, pytest.mark.timeout(3_600)],
 )
 
@@ -228,7 +228,7 @@ PAGE = 50
 BOUND_OF_A_PAGE = Reads(rows=3_000, pages=3_000)
 
 
-@of_sizes(a_thousand=[pytest.mark.slow], a_hundred_thousand=[pytest.mark.slow, pytest.mark.timeout(600)])
+@of_sizes(a_thousand=[pytest.mark.slow], a_hundred_thousand=[pytest.mark.full, pytest.mark.timeout(600)])
 async def test_a_page_of_any_list_is_all_that_is_read(deliveries: Deliveries) -> None:
     """Of sagas and of dead letters, as the command line shows them."""
     await deliveries.past.happen()
