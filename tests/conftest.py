@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from tests.support.processes import Process, processes
 from tests.support.servers import MariaDBServer, PostgresServer
 
 Server = PostgresServer | MariaDBServer
+TESTS = Path(__file__).parent
+LONG = ("scenarios", "plans", "faults", "packaging", "cli")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +28,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         kinds = [marker.args[0]] if marker else [*SERVERS]
         chosen = metafunc.config.getoption("--engine")
         metafunc.parametrize("engine_kind", [kind for kind in kinds if chosen in (None, kind)], scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first, so that no worker is left alone with them at the end."""
+    folders = [*LONG, *{item.path.relative_to(TESTS).parts[0] for item in items}]
+    items.sort(key=lambda item: min(folders.index(item.path.relative_to(TESTS).parts[0]), len(LONG)))
 
 
 @pytest.fixture(scope="session")
