@@ -27,7 +27,7 @@ test: setup servers ## All tests on PostgreSQL and MariaDB, but those that need 
 	@$(PYTEST) -m "not full"
 
 test-fast: setup servers ## The quick tests, in under a minute
-	@$(PYTEST) -m "not full and not slow"
+	@$(PYTEST) -n 2 -m "not full and not slow" $(addprefix --ignore tests/,scenarios plans faults packaging courier)
 
 test-full: setup servers ## All tests, also those that need minutes or millions of rows
 	@$(PYTEST)

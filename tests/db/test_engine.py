@@ -33,6 +33,8 @@ from tidings.errors import (
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, ServerAwaited, StepRetried
 
+pytestmark = pytest.mark.slow
+
 shelf = pytest.fixture(opened_shelf)
 
 

@@ -10,6 +10,8 @@ from tidings.db.rights import wanted_rights
 from tidings.flow import EXECUTE, ROLE_NAMES, ROLES, VERBS
 from tidings.tables import ROUTINES, TABLES, tables_of
 
+pytestmark = pytest.mark.slow
+
 DESIGN_ROLES = (
     "event_ingest_writer subscription_admin subscription_verifier route_admin key_admin key_checker event_router"
     " saga_orchestrator job_worker lease_cleaner dead_letter_operator task_producer task_worker task_rescuer"

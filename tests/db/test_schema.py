@@ -10,6 +10,8 @@ from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.errors import StatementFailed
 from tidings.tables import TABLES, columns_of, tables_of
 
+pytestmark = pytest.mark.slow
+
 EVENT = "INSERT INTO events (event_type, payload{columns}) VALUES ('a', '{payload}'{values})"
 
 

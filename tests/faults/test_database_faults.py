@@ -12,6 +12,8 @@ from tidings.db import engine as engine_module
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice
 
+pytestmark = pytest.mark.slow
+
 STATEMENTS = (
     "clerk.begin",
     "statement_files.open_orders",

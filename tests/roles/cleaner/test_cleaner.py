@@ -21,6 +21,8 @@ from tidings.roles.worker.operations import LeasedJob, Report, WorkerOperations
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import LeaseExpired, LeaseReset, Notice
 
+pytestmark = pytest.mark.slow
+
 JOBS = "webhook_delivery_jobs"
 LEASED = "status = 'Leased', worker_id = 'w1', lease_token = 17"
 MOMENT = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)

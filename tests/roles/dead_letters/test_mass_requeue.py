@@ -26,6 +26,8 @@ from tidings.roles.dead_letters.requeueing import (
     run,
 )
 
+pytestmark = pytest.mark.slow
+
 RUNNING, DONE, CANCELLED = MassRequeueStatus
 
 

@@ -11,6 +11,8 @@ from tidings.roles.dead_letters.requeueing import MOST_AT_ONCE, requeue, resend
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, SagasRequeued
 
+pytestmark = pytest.mark.slow
+
 UNTOUCHED = ("events", "subscriptions", "dead_letters", "webhook_delivery_jobs")
 
 

@@ -18,6 +18,8 @@ from tidings.errors import EventRefused, StatementFailed, TransientFailure
 from tidings.model.event import NewEvent, Published
 from tidings.roles.ingest.service import BatchLimits, Ingest
 
+pytestmark = pytest.mark.slow
+
 REFUSALS = (EventRefused, StatementFailed)
 COMMIT = f"{WRITER}.commit"
 

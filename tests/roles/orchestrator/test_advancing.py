@@ -11,6 +11,8 @@ from tidings.roles.orchestrator.operations import OrchestratorOperations
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, ResultIgnored, SagaDeadLettered
 
+pytestmark = pytest.mark.slow
+
 YEAR = datetime.timedelta(days=365)
 
 

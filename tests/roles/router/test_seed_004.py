@@ -17,6 +17,8 @@ from tidings.roles.router.router import Outcome, Router
 from tidings.roles.routes import routers as admin
 from tidings.tables import tables_of
 
+pytestmark = pytest.mark.slow
+
 
 async def logged(scene: Scene) -> list[dict[str, Any]]:
     return [dict(row) for row in await scene.sql("SELECT * FROM events ORDER BY id")]
