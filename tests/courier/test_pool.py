@@ -193,7 +193,7 @@ async def test_whatever_is_cancelled_and_when_no_place_is_lost(seed: int) -> Non
                 await asyncio.sleep(0)
         await asyncio.gather(*tasks, return_exceptions=True)
         for endpoint in endpoints:
-            results = await asyncio.gather(*[start(courier, endpoint) for _ in range(5)])
+            results = await asyncio.gather(*[start(courier, endpoint, 30) for _ in range(5)])
             assert {result.error_code for result in results} == {None}
         assert courier.open_connections <= 5
     await courier.close()
