@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import trustme
 
@@ -88,7 +88,7 @@ class _Sink(asyncio.Protocol):
     """Counts bodies by their length and answers each; reads nothing else of a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self._buffer = b""
 
     def data_received(self, data: bytes) -> None:
@@ -99,7 +99,7 @@ class _Sink(asyncio.Protocol):
             if len(self._buffer) < end + 4 + length:
                 return
             self._buffer = self._buffer[end + 4 + length :]
-            self._transport.write(ANSWER)  # type: ignore[attr-defined]
+            self._transport.write(ANSWER)
 
 
 async def _serve(http: int, https: int, pem: str) -> None:

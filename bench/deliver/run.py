@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -110,8 +111,8 @@ def _environment(database: Database) -> dict[str, str]:
 
 
 @contextmanager
-def _process(command: list[str], **options: object) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]
+def _process(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, **options)
     try:
         yield process
     finally:

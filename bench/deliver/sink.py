@@ -1,6 +1,7 @@
 """An endpoint that answers 200 to everything as fast as it can: `python -m bench.deliver.sink` prints its port."""
 
 import asyncio
+from typing import cast
 
 import uvloop
 
@@ -11,7 +12,7 @@ LENGTH = b"content-length: "
 
 class Sink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self.waiting = b""
 
     def data_received(self, data: bytes) -> None:
@@ -22,7 +23,7 @@ class Sink(asyncio.Protocol):
             if len(self.waiting) < whole:
                 return
             self.waiting = self.waiting[whole:]
-            self.transport.write(OK)  # type: ignore[attr-defined]
+            self.transport.write(OK)
 
 
 async def serve() -> None:

@@ -42,7 +42,7 @@ def test_publishing_needs_nothing_that_windows_has_not() -> None:
 def test_everything_that_is_exported_is_there() -> None:
     assert all(getattr(tidings, name) is not None for name in tidings.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = tidings.nothing  # type: ignore[attr-defined]
+        _ = tidings.nothing
 
 
 def sqlite() -> sqlalchemy.Engine:

@@ -55,7 +55,7 @@ async def test_a_schema_that_could_not_be_ours_is_refused(engine: Database, sche
 async def test_in_autocommit_the_event_is_there_at_once(engine: Database) -> None:
     url = engine.url(WRITER)
     session = await connect(url)
-    await tidings.publish(session.connection, "a", ODD, external_id="1")  # type: ignore[attr-defined]
+    await tidings.publish(session.connection, "a", ODD, external_id="1")
     assert [event["payload"] for event in await stored(engine)] == [ODD]
     await session.close()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,8 @@ def start(courier: Courier, endpoint: Endpoint, timeout: float = 5) -> asyncio.T
     return asyncio.create_task(courier.send(request(endpoint.url, timeout=timeout)))
 
 
-def new_courier(**limits: float) -> Courier:
-    return Courier(Guard(**LOOPBACK_ALLOWED), **limits)  # type: ignore[arg-type]
+def new_courier(**limits: Any) -> Courier:
+    return Courier(Guard(**LOOPBACK_ALLOWED), **limits)
 
 
 async def test_a_host_gets_no_more_connections_than_it_may_and_all_requests_are_sent() -> None:

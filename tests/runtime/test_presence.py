@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ async def test_a_process_is_seen_from_its_start_until_its_end(engine: Database) 
     me = new_worker_id("worker")
     showing = asyncio.create_task(show_presence(await engine.open("job_worker"), me, "worker", stopping))
 
-    async def row() -> dict[str, object]:
+    async def row() -> dict[str, Any]:
         rows = await engine.sql("SELECT * FROM worker_presence")
         return dict(rows[0]) if rows else {}
 
@@ -31,7 +32,7 @@ async def test_a_process_is_seen_from_its_start_until_its_end(engine: Database) 
     assert first["version"] == tidings.__version__
 
     async def refreshed() -> bool:
-        return (await row())["seen_at"] > first["seen_at"]  # type: ignore[operator]
+        return (await row())["seen_at"] > first["seen_at"]
 
     await eventually(refreshed, what="another sign of life")
     assert (await row())["started_at"] == first["started_at"]

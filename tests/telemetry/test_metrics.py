@@ -86,7 +86,7 @@ def test_an_endpoint_can_not_make_up_labels_without_end(scraped: Scraped) -> Non
 
 
 async def test_a_scrape_shows_what_waits_and_for_how_long(engine: Database, scraped: Scraped) -> None:
-    sagas = Sagas(engine, None)  # type: ignore[arg-type]
+    sagas = Sagas(engine, None)
     subscription = await sagas.subscription()
     await sagas.sagas(subscription, 4)
     await sagas.sql("UPDATE webhook_delivery_sagas SET next_attempt_at = '2020-01-01' WHERE id = 1")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Verification(StrEnum):
@@ -74,8 +75,8 @@ class Subscription:
         return " · ".join([*words, *(["new URL pending"] if self.pending_callback_url else [])])
 
 
-def subscription_from(row: Mapping[str, object]) -> Subscription:
+def subscription_from(row: Mapping[str, Any]) -> Subscription:
     """From a row of the table; engines differ in how they give truths and choices."""
     fields = {name: row[name] for name in Subscription.__dataclass_fields__}
     truths = {name: bool(row[name]) for name in ("active", "verified", "paused")}
-    return Subscription(**{**fields, **truths, "verification": Verification(str(row["verification"]))})  # type: ignore[arg-type]
+    return Subscription(**{**fields, **truths, "verification": Verification(row["verification"])})

@@ -7,6 +7,7 @@ import pytest
 from tests.roles.router.scene import Scene
 from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
+from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.roles.router.router import Router
 
 
@@ -37,7 +38,7 @@ async def breakable(throwaway: Database) -> AsyncIterator[Scene]:
 
 
 @pytest.fixture
-def proxy(engine_kind: str, server) -> Iterator[FaultProxy]:  # type: ignore[no-untyped-def]
+def proxy(engine_kind: str, server: PostgresServer | MariaDBServer) -> Iterator[FaultProxy]:
     """Tells which statements were run. Ask for it before the scene, so that it outlives the sessions that use it."""
     with FaultProxy(server.port, engine_kind) as proxy:
         yield proxy

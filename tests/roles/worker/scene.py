@@ -23,9 +23,9 @@ SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 SECOND_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-def loopback_courier(**options: Any) -> Courier:
+def loopback_courier(kind: type[Courier] = Courier, **options: Any) -> Courier:
     guard = Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"])
-    return Courier(guard, **options)
+    return kind(guard, **options)
 
 
 @dataclass

@@ -38,7 +38,7 @@ async def test_duplicate_events_are_one_event_and_one_delivery(stage: Stage, tmp
         await eventually(lambda: not killed.is_running(), what="the publisher's death")
         assert killed.wait() == -signal.SIGKILL
     for _ in range(2):
-        said = run(*words, cwd=tmp_path, **stage.environment())  # type: ignore[arg-type]
+        said = run(*words, cwd=tmp_path, **stage.environment())
         assert "duplicate" in said.stdout
     stage.committed += [event, type(event)("twice", event.event_type, event.payload)]
     stage.run(*EVERYTHING)
@@ -80,7 +80,7 @@ async def test_a_worker_that_dies_before_it_stored_the_result_is_made_up_for(sta
     stage.faults += 1
     with FaultProxy(stage.database.server.port, stage.database.kind) as proxy:
         proxied = {"TIDINGS_DATABASE_URL_JOB_WORKER": proxy.url(stage.database.url("job_worker"))}
-        proxy.arm(Fault("worker.report", KILL(), when))  # type: ignore[arg-type]
+        proxy.arm(Fault("worker.report", KILL(), when))
         doomed = stage.run("worker", **proxied)
         stage.run("router", "orchestrator", "cleaner")
         await proxy.until_fired(40)

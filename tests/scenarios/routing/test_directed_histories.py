@@ -153,7 +153,7 @@ async def test_a_router_killed_between_its_pass_and_its_look_at_writers_loses_no
     await late.run("BEGIN")
     ids = await scene.publish(2, by=late)
     await scene.publish()
-    with FaultProxy(scene.database.server.port, scene.database.kind, Fault(WITNESS, KILL(), when)) as proxy:  # type: ignore[arg-type]
+    with FaultProxy(scene.database.server.port, scene.database.kind, Fault(WITNESS, KILL(), when)) as proxy:
         environment = scene.database.environment()
         url = proxy.url(environment[f"TIDINGS_DATABASE_URL_{ROUTER.upper()}"])
         router = start(tidings("run", "router", **{**environment, f"TIDINGS_DATABASE_URL_{ROUTER.upper()}": url}))

@@ -95,20 +95,20 @@ async def edit(
 
 async def pause(engine: Engine, id: int, *, actor: str) -> Outcome:
     """Holds: sagas are still made, nothing is sent, nothing is lost."""
-    return await _switch(engine, id, actor, "subscription.paused", paused=True)
+    return await _switch(engine, id, actor, "subscription.paused", lambda it: replace(it, paused=True))
 
 
 async def resume(engine: Engine, id: int, *, actor: str) -> Outcome:
-    return await _switch(engine, id, actor, "subscription.resumed", paused=False)
+    return await _switch(engine, id, actor, "subscription.resumed", lambda it: replace(it, paused=False))
 
 
 async def activate(engine: Engine, id: int, *, actor: str) -> Outcome:
-    return await _switch(engine, id, actor, "subscription.activated", active=True)
+    return await _switch(engine, id, actor, "subscription.activated", lambda it: replace(it, active=True))
 
 
 async def deactivate(engine: Engine, id: int, *, actor: str) -> Outcome:
     """Events routed from now on pass it by (ruling 11). It is never deleted."""
-    return await _switch(engine, id, actor, "subscription.deactivated", active=False)
+    return await _switch(engine, id, actor, "subscription.deactivated", lambda it: replace(it, active=False))
 
 
 async def rotate_secret(
@@ -126,10 +126,12 @@ async def rotate_secret(
     return await SubscriptionOperations.step(engine, work)
 
 
-async def _switch(engine: Engine, id: int, actor: str, action: str, **to: bool) -> Outcome:
+async def _switch(
+    engine: Engine, id: int, actor: str, action: str, switched: Callable[[Subscription], Subscription]
+) -> Outcome:
     async def work(operations: SubscriptionOperations) -> Outcome:
         current = await _found(operations.subscription_to_change, id)
-        wanted = replace(current, **to)  # type: ignore[arg-type]
+        wanted = switched(current)
         if wanted == current:
             return Outcome(current, False)
         await operations.change(wanted)
