@@ -6,16 +6,17 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import trustme
 
-ANSWER = b"HTTP/1.1 200 OK\r\nserver: sink\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nok\n"
+from bench.sink import Answering
+from tests.support.waiting import wait_until
+
 NGINX = """
 daemon off; worker_processes 1; pid {here}/pid; error_log {here}/error.log crit;
 events {{ worker_connections 1024; }}
@@ -56,7 +57,7 @@ def running(kind: str) -> Iterator[Sink]:
         process = subprocess.Popen(command)
         try:
             for port in ports:
-                _wait_for(port)
+                wait_until(lambda port=port: _listens(port), what="the sink")
             trusted = ssl.create_default_context()
             authority.configure_trust(trusted)
             yield Sink(name, f"http://127.0.0.1:{ports[0]}/hook", f"https://127.0.0.1:{ports[1]}/hook", trusted)
@@ -73,41 +74,20 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    raise SystemExit("the sink does not start")
-
-
-class _Sink(asyncio.Protocol):
-    """Counts bodies by their length and answers each; reads nothing else of a request."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._buffer = b""
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while (end := self._buffer.find(b"\r\n\r\n")) > 0:
-            at = self._buffer.lower().find(b"content-length:", 0, end)
-            length = int(self._buffer[at + 15 : self._buffer.find(b"\r", at)])
-            if len(self._buffer) < end + 4 + length:
-                return
-            self._buffer = self._buffer[end + 4 + length :]
-            self._transport.write(ANSWER)
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 async def _serve(http: int, https: int, pem: str) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     loop = asyncio.get_running_loop()
-    await loop.create_server(_Sink, "127.0.0.1", http)
-    await loop.create_server(_Sink, "127.0.0.1", https, ssl=context)
+    await loop.create_server(Answering, "127.0.0.1", http)
+    await loop.create_server(Answering, "127.0.0.1", https, ssl=context)
     await asyncio.Event().wait()
 
 

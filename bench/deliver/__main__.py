@@ -4,16 +4,16 @@ Events are in the log; from the moment at which the gates open, one process with
 sink in another process, reports and completes them. Everything shares this machine, the database too.
 """
 
-import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.deliver.run import Result, race
+from bench.engines import engines, parser_of, write_json
 from tests.support.database import SERVERS, Database
 
 # Subscriptions, and how much of the given number of events.
@@ -50,17 +50,16 @@ def table(engine: str, found: Sequence[Result]) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.deliver", description="Measures whole deliveries.")
+    parser = parser_of("deliver", "Measures whole deliveries.")
     parser.add_argument("--events", type=int, default=20_000, help="in thousands; with more subscriptions fewer")
     parser.add_argument("--seconds", type=float, default=15, help="for each case, at most")
-    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
     parser.add_argument("--profile", type=Path, metavar="FILE", help="where cProfile writes; makes it much slower")
     options = parser.parse_args()
-    for engine in [options.engine] if options.engine else [*SERVERS]:
-        availability = SERVERS[engine].available()
-        if not availability:
-            sys.exit(availability.reason)
-        out.print(table(engine, asyncio.run(measure(engine, options.events, options.seconds, options.profile))))
+    found = {}
+    for engine in engines(options.engine):
+        found[engine] = asyncio.run(measure(engine, options.events, options.seconds, options.profile))
+        out.print(table(engine, found[engine]))
+    write_json(options.json, {engine: [asdict(one) for one in results] for engine, results in found.items()})
 
 
 if __name__ == "__main__":

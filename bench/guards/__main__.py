@@ -4,17 +4,15 @@ Installations with and without guards do the same deliveries in turn on one priv
 machine does meets them alike. Exits 1 when the guards cost more than they may.
 """
 
-import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from itertools import cycle, permutations, zip_longest
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
 
+from bench.engines import engines, parser_of, write_json
 from bench.guards.delivery import BATCH, Delivery
 from bench.guards.installing import VARIANTS, installed
 from bench.guards.reporting import Costs, keeps_its_bar, lines, table, verdict
@@ -52,24 +50,17 @@ async def repeat(rounds: int, deliveries: Sequence[Delivery], what: str) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.guards", description="Measures what the guards cost.")
+    parser = parser_of("guards", "Measures what the guards cost.")
     parser.add_argument("--rounds", type=int, default=60, help=f"batches of {BATCH} for each variant")
-    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     options = parser.parse_args()
 
     found = {}
-    for engine in [options.engine] if options.engine else [*SERVERS]:
-        availability = SERVERS[engine].available()
-        if not availability:
-            sys.exit(availability.reason)
+    for engine in engines(options.engine):
         found[engine] = lines(asyncio.run(deliver(engine, options.rounds)))
         out.print(table(engine, found[engine], options.rounds))
         out.print(verdict(engine, found[engine]))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {engine: {line.name: line.figures for line in measured} for engine, measured in found.items()}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    figures = {engine: {line.name: line.figures for line in measured} for engine, measured in found.items()}
+    write_json(options.json, figures)
     sys.exit(0 if all(keeps_its_bar(engine, measured) for engine, measured in found.items()) else 1)
 
 

@@ -3,17 +3,14 @@
 On private servers that commit as durably as in production; client and server share the machine.
 """
 
-import argparse
 import asyncio
-import json
-import sys
 import time
-from pathlib import Path
 
 import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from bench.engines import engines, parser_of, write_json
 from bench.ingest.cases import CASES, Case, Turn
 from tests.support.database import SERVERS, Database
 
@@ -67,24 +64,15 @@ def table(found: dict[str, dict[str, dict[str, float]]], seconds: float) -> Tabl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.ingest", description="Measures how fast events are taken in."
-    )
+    parser = parser_of("ingest", "Measures how fast events are taken in.")
     parser.add_argument("--seconds", type=float, default=10, help="for each case")
-    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     options = parser.parse_args()
 
     found = {}
-    for engine in [options.engine] if options.engine else [*SERVERS]:
-        availability = SERVERS[engine].available()
-        if not availability:
-            sys.exit(availability.reason)
+    for engine in engines(options.engine):
         found[engine] = uvloop.run(measure(engine, options.seconds))
     out.print(table(found, options.seconds))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found, indent=2) + "\n")
+    write_json(options.json, found)
 
 
 if __name__ == "__main__":

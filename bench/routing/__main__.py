@@ -4,17 +4,14 @@ The same rows are written by bare SQL in the same run, in turn with the router: 
 deciding, checking and the round trips cost.
 """
 
-import argparse
 import asyncio
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.engines import engines, parser_of, write_json
 from bench.routing.race import Result, race
 from tests.support.database import SERVERS
 
@@ -53,23 +50,16 @@ def table(engine: str, found: Sequence[Result]) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.routing", description="Measures how fast the router is.")
+    parser = parser_of("routing", "Measures how fast the router is.")
     parser.add_argument("--seconds", type=float, default=10, help="for each number of subscriptions, at most")
-    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     options = parser.parse_args()
 
     found = {}
-    for engine in [options.engine] if options.engine else [*SERVERS]:
-        availability = SERVERS[engine].available()
-        if not availability:
-            sys.exit(availability.reason)
+    for engine in engines(options.engine):
         found[engine] = asyncio.run(measure(engine, options.seconds))
         out.print(table(engine, found[engine]))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {engine: [asdict(one) | {"ratio": one.ratio} for one in results] for engine, results in found.items()}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    figures = {engine: [asdict(one) | {"ratio": one.ratio} for one in results] for engine, results in found.items()}
+    write_json(options.json, figures)
 
 
 if __name__ == "__main__":

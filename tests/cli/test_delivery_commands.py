@@ -1,43 +1,20 @@
 """`sagas` and `dead-letters` as processes: what waits, what was given up, and how it is sent again."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.roles.dead_letters.scene import EVERYTHING, Scene
-from tests.support.commands import run
+from tests.support.commands import Shell
 from tests.support.database import Database
 from tests.support.processes import Process, tidings
 from tests.support.waiting import eventually
 from tidings.roles.dead_letters.requeueing import begin, requeue
 
 pytestmark = pytest.mark.slow
-
-
-class Shell:
-    """The command line on one installation."""
-
-    def __init__(self, database: Database, cwd: Path) -> None:
-        self.environment = {**database.environment(), "TIDINGS_LOG_LEVEL": "warning"}
-        self.cwd = cwd
-
-    def says(self, *arguments: str, exit: int = 0, **environment: str) -> str:
-        """What it says to people: both streams."""
-        ended = run(*arguments, cwd=self.cwd, exit=exit, **self.environment, **environment)
-        return ended.stdout + ended.stderr
-
-    def json(self, *arguments: str, exit: int = 0) -> Any:
-        return json.loads(run(*arguments, "--json", cwd=self.cwd, exit=exit, **self.environment).stdout)
-
-
-@pytest.fixture
-def shell(engine: Database, tmp_path: Path) -> Shell:
-    return Shell(engine, tmp_path)
 
 
 @pytest.fixture

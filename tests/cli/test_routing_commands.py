@@ -1,41 +1,12 @@
 """`routes`, `gates`, `routers`, `events` and `route-dead-letters` as processes, and what `doctor` makes of it all."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.roles.routes.scene import audited, make_hole, make_router, publish, stored
-from tests.support.commands import run
+from tests.support.commands import Shell
 from tests.support.database import Database
 
 pytestmark = pytest.mark.slow
-
-
-class Shell:
-    """The command line on one installation."""
-
-    def __init__(self, database: Database, cwd: Path) -> None:
-        self.environment = {**database.environment(), "TIDINGS_LOG_LEVEL": "warning"}
-        self.cwd = cwd
-
-    def says(self, *arguments: str, exit: int = 0, **environment: str) -> str:
-        """What it says to people: both streams."""
-        ended = run(*arguments, cwd=self.cwd, exit=exit, **self.environment, **environment)
-        return ended.stdout + ended.stderr
-
-    def json(self, *arguments: str, exit: int = 0) -> Any:
-        return json.loads(run(*arguments, "--json", cwd=self.cwd, exit=exit, **self.environment).stdout)
-
-    def doctor(self) -> dict[str, dict[str, str]]:
-        """The findings by their subject. The test servers give up durability for speed, hence exit 1."""
-        return {finding["subject"]: finding for finding in self.json("doctor", exit=1)}
-
-
-@pytest.fixture
-def shell(engine: Database, tmp_path: Path) -> Shell:
-    return Shell(engine, tmp_path)
 
 
 async def test_a_route_from_its_making_to_its_end(engine: Database, shell: Shell) -> None:

@@ -7,6 +7,7 @@ waits for.
 from dataclasses import dataclass
 from typing import Any
 
+from tests.faults.ending import Ending
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
@@ -34,19 +35,12 @@ SAGAS = [
 
 
 @dataclass(frozen=True)
-class State:
+class State(Ending):
     """What has become of the sagas, in numbers that do not depend on when and how often it was played."""
 
     sagas: list[tuple[Any, ...]]
     jobs: list[tuple[Any, ...]]
     dead_letters: list[tuple[Any, ...]]
-
-    def differences(self, other: "State") -> list[str]:
-        return [
-            f"{name}: {value!r} instead of {vars(other)[name]!r}"
-            for name, value in vars(self).items()
-            if value != vars(other)[name]
-        ]
 
 
 class Story:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tests.faults.ending import Ending
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
@@ -24,7 +25,7 @@ COUNTS = ("sent_count", "dry_run_count", "disabled_count", "skipped_count", "fai
 
 
 @dataclass(frozen=True)
-class State:
+class State(Ending):
     """What routing has come to, in numbers that do not depend on when and where in the log it was."""
 
     attempts: list[tuple[Any, ...]]
@@ -33,13 +34,6 @@ class State:
     dead_letters: list[tuple[Any, ...]]
     cursor: tuple[Any, ...]
     holes: list[tuple[Any, ...]]
-
-    def differences(self, other: "State") -> list[str]:
-        return [
-            f"{name}: {value!r} instead of {vars(other)[name]!r}"
-            for name, value in vars(self).items()
-            if value != vars(other)[name]
-        ]
 
 
 class Story:

@@ -4,7 +4,7 @@ Above all a saga is never dead without its dead letter, and no result is marked 
 """
 
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Literal
 
@@ -28,12 +28,6 @@ When = Literal["before", "after"]
 
 
 @pytest.fixture
-def proxy(engine: Database) -> Iterator[FaultProxy]:
-    with FaultProxy(engine.server.port, engine.kind) as proxy:
-        yield proxy
-
-
-@pytest.fixture
 async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
     """The role's way to its database, by way of the proxy."""
     url = proxy.url(engine.url("saga_orchestrator"))
@@ -47,12 +41,6 @@ async def story(engine: Database) -> AsyncIterator[Story]:
     told = await Story.of(engine)
     yield told
     await told.close()
-
-
-@pytest.fixture
-def mortal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost connection ends the step, as the end of its process would."""
-    monkeypatch.setattr(engine_module, "_ATTEMPTS", 1)
 
 
 async def undisturbed(story: Story, attacked: Engine, proxy: FaultProxy) -> tuple[State, list[str]]:

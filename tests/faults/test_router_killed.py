@@ -1,7 +1,7 @@
 """A router that dies anywhere in its passes has done all of their work in the end, and done it once."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Literal
 
 import pytest
@@ -28,12 +28,6 @@ When = Literal["before", "after"]
 
 
 @pytest.fixture
-def proxy(engine: Database) -> Iterator[FaultProxy]:
-    with FaultProxy(engine.server.port, engine.kind) as proxy:
-        yield proxy
-
-
-@pytest.fixture
 async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
     """The role's way to its database, by way of the proxy."""
     opened = await open_engine(proxy.url(engine.url("event_router")), owner="event_router", names=engine.names)
@@ -46,12 +40,6 @@ async def story(engine: Database) -> AsyncIterator[Story]:
     told = await Story.of(engine)
     yield told
     await told.close()
-
-
-@pytest.fixture
-def mortal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost connection ends the step, as the end of its process would."""
-    monkeypatch.setattr(engine_module, "_ATTEMPTS", 1)
 
 
 async def undisturbed(story: Story, attacked: Engine, proxy: FaultProxy) -> tuple[State, list[str]]:

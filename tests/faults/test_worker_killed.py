@@ -1,7 +1,7 @@
 """A worker or a cleaner that dies anywhere leaves nothing undone and nothing doubled, and no saga is ever touched."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -20,12 +20,6 @@ from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.worker.worker import Worker
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def proxy(engine: Database) -> Iterator[FaultProxy]:
-    with FaultProxy(engine.server.port, engine.kind) as proxy:
-        yield proxy
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """Runs the command line as a process of its own and waits for its end."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.support.database import Database
 from tests.support.processes import INHERITED
@@ -33,3 +35,23 @@ def single_login(database: Database) -> dict[str, str]:
         "TIDINGS_SCHEMA": database.names.schema,
         "TIDINGS_PREFIX": database.names.prefix,
     }
+
+
+class Shell:
+    """The command line on one installation."""
+
+    def __init__(self, database: Database, cwd: Path) -> None:
+        self.environment = {**database.environment(), "TIDINGS_LOG_LEVEL": "warning"}
+        self.cwd = cwd
+
+    def says(self, *arguments: str, exit: int = 0, **environment: str) -> str:
+        """What it says to people: both streams."""
+        ended = run(*arguments, cwd=self.cwd, exit=exit, **self.environment, **environment)
+        return ended.stdout + ended.stderr
+
+    def json(self, *arguments: str, exit: int = 0) -> Any:
+        return json.loads(run(*arguments, "--json", cwd=self.cwd, exit=exit, **self.environment).stdout)
+
+    def doctor(self) -> dict[str, dict[str, str]]:
+        """The findings by their subject. The test servers give up durability for speed, hence exit 1."""
+        return {finding["subject"]: finding for finding in self.json("doctor", exit=1)}

@@ -176,10 +176,10 @@ async def _patiently(address: Address, patience: float, **how: str) -> Session:
             return await _CONNECTORS[address.family](address, **how)
         except (ServerUnreachable, TransientFailure) as error:
             waited = time.monotonic() - started
-            if waited + pause > patience:
+            if waited >= patience:
                 raise _gave_up(address, error, waited) from error
             tell(ServerAwaited(str(address), error.what, round(waited, 1)))
-        await asyncio.sleep(random.uniform(0.5, 1) * pause)
+        await asyncio.sleep(min(random.uniform(0.5, 1) * pause, patience - waited))
         pause = min(pause * 2, 2)
 
 

@@ -1,0 +1,32 @@
+"""What the programs share: which engines are measured, and where the figures go."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.support.database import SERVERS
+
+
+def parser_of(program: str, what: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{program}", description=what)
+    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
+    return parser
+
+
+def engines(chosen: str | None) -> Iterator[str]:
+    """One after the other; the program ends where one is missing."""
+    for engine in [chosen] if chosen else [*SERVERS]:
+        availability = SERVERS[engine].available()
+        if not availability:
+            sys.exit(availability.reason)
+        yield engine
+
+
+def write_json(file: Path | None, figures: Any) -> None:
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(figures, indent=2) + "\n")
