@@ -98,13 +98,24 @@ def test_generations_that_wait_for_the_same_writers_become_one() -> None:
     assert len(witnessed(both, in_flight("a"))) == 1
 
 
-def test_a_range_that_is_too_wide_to_list_is_read_alone_and_bit_by_bit() -> None:
+def test_a_wide_range_is_one_to_look_at_and_is_read_bit_by_bit() -> None:
     ripe = witnessed(remembered([(1, 1000), (2000, 2000)]), NOBODY)
-    chunk = next_chunk(ripe, 10)
-    assert (chunk.wide, chunk.ranges) == (True, ((1, 1000),))
+    chunk = next_chunk(ripe, 1)
+    assert chunk.ranges == ((1, 1000),)
     after = settle(ripe, Reading(chunk, {5, 9}, 9), ())
     assert sorted(all_ranges(after.holes)) == [(10, 1000), (2000, 2000)]
     assert (after.removed, after.added) == (((1, 1000),), ((10, 1000),))
+
+
+def test_the_newest_and_the_oldest_holes_are_looked_at_in_every_pass() -> None:
+    """What was drawn long ago and comes now does not wait until nothing is new."""
+    old, middle, new = ([(start + 2 * n, start + 2 * n) for n in range(10)] for start in (100, 200, 300))
+    holes = tuple(Generation(frozenset({part[0]}), unread=tuple(part)) for part in (old, middle, new))
+    chunk = next_chunk(holes, 6)
+    assert chunk.taken == (3, 0, 3)
+    assert chunk.ranges == (*old[:3], *new[:3])
+    assert next_chunk(holes, 26).taken == (10, 6, 10)
+    assert next_chunk(holes, 100).ranges == (*old, *middle, *new)
 
 
 def test_what_was_not_decided_in_this_pass_stays_a_hole() -> None:
@@ -135,7 +146,7 @@ def test_gaps_and_ids_together_are_everything_passed(ids: set[int], position: in
     st.integers(1, 12),
     st.lists(st.booleans(), min_size=12, max_size=12),
 )
-def test_a_chunk_is_never_larger_than_its_limit_but_for_one_wide_range(
+def test_a_chunk_is_as_large_as_its_limit_and_never_larger(
     spans: list[tuple[int, int]], limit: int, unread: list[bool]
 ) -> None:
     start, ranges = 0, list[Range]()
@@ -145,8 +156,7 @@ def test_a_chunk_is_never_larger_than_its_limit_but_for_one_wide_range(
     parts = [[hole for hole, flag in zip(ranges, unread, strict=False) if flag is wanted] for wanted in (True, False)]
     holes = (Generation(frozenset("a"), tuple(parts[0][::2])), Generation(None, tuple(parts[0][1::2]), tuple(parts[1])))
     chunk = next_chunk(holes, limit)
-    assert len(chunk.ids) <= limit or (chunk.wide and len(chunk.ranges) == 1)
-    assert bool(chunk.ranges) == bool(parts[0])
+    assert len(chunk.ranges) == min(limit, len(parts[0]))
     taken = [hole for one, count in zip(holes, chunk.taken, strict=False) for hole in one.unread[:count]]
     assert sorted(taken) == sorted(chunk.ranges)
 
@@ -257,7 +267,7 @@ class Histories(RuleBasedStateMachine):
             reader.stamp = self.world.runs
         assert set(all_ranges(reader.holes)) == self.world.table
         chunk = next_chunk(reader.holes, limit)
-        assert len(chunk.ids) <= limit or chunk.wide
+        assert len(chunk.ranges) <= limit
         late = sorted(self.world.visible & ids_of(chunk.ranges))[:most]
         self.passing = UnderWay(reader, chunk, late, complete=len(late) < most)
 

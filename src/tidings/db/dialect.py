@@ -3,7 +3,8 @@
 `{now}` · `{now + :seconds}` · `{lease_until - :seconds}` · `{in :ids}` · `{rows jobs(saga_id bigint, attempt_no int)}`
 · `{table events}` · `{pick :delays double precision for id in :ids}`, the value at the same place in another list.
 Anything more is an override file. There, on MySQL alone, `{each lanes(id, room): SELECT … = lanes.id LIMIT lanes.room}`
-stands for the LATERAL that it lacks: the text once for each row, with UNION ALL between.
+stands for the LATERAL that it lacks: the text once for each row, with UNION ALL between; and `{any ranges(lo, hi): …}`
+for a condition, with OR between.
 """
 
 import re
@@ -40,6 +41,8 @@ class Dialect:
     rows: Callable[[RowsWord], str]
     pick: Callable[[str, str, str, str], str]
     quote: str
+    lock_patience: Callable[[float], str]
+    notify: Callable[[str], str] | None = None
 
     def word(self, text: str, schema: str = "") -> str:
         """The engine's text for a word; parameters stay `:named` in it. KeyError if there is no such word.
@@ -85,6 +88,8 @@ POSTGRESQL = Dialect(
     rows=_unnest,
     pick=lambda values, kind, key, keys: f"({values}::{kind}[])[array_position({keys}::bigint[], {key})]",
     quote='"',
+    lock_patience=lambda seconds: f"SET LOCAL lock_timeout = {max(1, round(seconds * 1000))}",
+    notify=lambda channel: f'NOTIFY "{channel}"',
 )
 
 
@@ -110,6 +115,8 @@ MARIADB = Dialect(
     rows=lambda rows: f"VALUES :{rows.parameter}.*",
     pick=_element,
     quote="`",
+    # Whole seconds, and for the rest of the session: there is nothing shorter.
+    lock_patience=lambda seconds: f"SET SESSION innodb_lock_wait_timeout = {max(1, round(seconds))}",
 )
 
 MYSQL = Dialect(
@@ -124,6 +131,7 @@ MYSQL = Dialect(
     rows=lambda rows: f"VALUES :{rows.parameter}.row",
     pick=MARIADB.pick,
     quote=MARIADB.quote,
+    lock_patience=MARIADB.lock_patience,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (POSTGRESQL, MARIADB, MYSQL)}

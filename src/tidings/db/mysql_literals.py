@@ -10,14 +10,17 @@ from asyncmy.converters import escape_string
 from tidings.db.session import Arguments, refuse_naive
 from tidings.db.statements import Statement
 
+_BETWEEN_ROWS = {"each": " UNION ALL ", "any": " OR "}
+
 
 def literal_text(statement: Statement, arguments: Arguments) -> str:
     """The statement with its arguments written into it: this protocol has no arrays."""
 
     def value(parameter: str) -> str:
         name, _, batch = parameter.partition(".")
-        if batch == "each":
-            return " UNION ALL ".join(f"({statement.each.format(*map(literal, row))})" for row in arguments[name])
+        if batch in _BETWEEN_ROWS:
+            texts = (statement.each.format(*map(literal, row)) for row in arguments[name])
+            return _BETWEEN_ROWS[batch].join(f"({text})" for text in texts)
         return rows_literal(arguments[name], batch) if batch else literal(arguments[name])
 
     return statement.text.format(*(value(parameter) for parameter in statement.parameters))

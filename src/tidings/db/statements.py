@@ -19,7 +19,7 @@ _HEADER = re.compile(r"^-- ([a-z][a-z0-9_]*): (\S.*)$", re.MULTILINE)
 _PIECES = re.compile(
     r"""(?P<text>'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|::)"""
     r"""|:(?P<parameter>[a-z_][a-z0-9_]*(?:\.(?:[a-z_]+|\*))?)"""
-    r"""|\{each\s+(?P<batch>[a-z_]+)\((?P<columns>[^)]*)\)\s*:(?P<each>[^{}]*)\}"""
+    r"""|\{(?P<joined>each|any)\s+(?P<batch>[a-z_]+)\((?P<columns>[^)]*)\)\s*:(?P<each>[^{}]*)\}"""
     r"""|\{(?P<word>[^{}]*)\}""",
     re.DOTALL,
 )
@@ -39,7 +39,7 @@ class Statement:
     """One statement in an engine's words.
 
     `text` has `{0}`, `{1}`, … for its parameters, in the order of `parameters`; `jobs.saga_id` is one column of a
-    batch, `jobs.*` and `jobs.row` are all of its rows, `jobs.each` is `each` once for every row.
+    batch, `jobs.*` and `jobs.row` are all of its rows, `jobs.each` and `jobs.any` are `each` once for every row.
     """
 
     name: str
@@ -90,7 +90,7 @@ def compile_statement(name: str, text: str, dialect: Dialect, schema: str = "") 
                 yield place(match["parameter"])
             elif match["each"] is not None:
                 repeated = _repeated(match["batch"], match["columns"], match["each"].strip())
-                yield place(f"{match['batch']}.each")
+                yield place(f"{match['batch']}.{match['joined']}")
             elif match["word"] is not None:
                 yield translate(_word(name, match["word"].strip(), dialect, schema))
             else:

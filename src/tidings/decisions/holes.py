@@ -48,16 +48,10 @@ class InFlight:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What one pass looks at again: so many unread ranges of each generation, `wide` if it is one range too wide to
-    list its ids."""
+    """What one pass looks at again: so many unread ranges of each generation."""
 
     taken: tuple[int, ...] = ()
     ranges: tuple[Range, ...] = ()
-    wide: bool = False
-
-    @property
-    def ids(self) -> list[int]:
-        return [number for lo, hi in self.ranges for number in range(lo, hi + 1)]
 
 
 @dataclass(frozen=True)
@@ -165,26 +159,20 @@ def _merged(generations: Iterable[Generation]) -> Holes:
 
 
 def next_chunk(holes: Holes, limit: int) -> Chunk:
-    """The ranges to look at again in this pass: at most `limit` ids, or one range that is wider.
+    """The ranges to look at again in this pass, at most `limit`, however wide.
 
-    The newest first: what comes late comes from them, while the oldest wait for a transaction that stays open.
+    Half of them from the newest on: what comes late comes mostly from them. The other half from the oldest on, so that
+    what was drawn long ago is found soon too, however much is new.
     """
     taken = [0] * len(holes)
-    ranges: list[Range] = []
+    places = range(len(holes))
     room = limit
-    for place, generation in reversed([*enumerate(holes)]):
-        count = 0
-        for lo, hi in generation.unread:
-            width = hi - lo + 1
-            if width > room:
-                break
-            ranges.append((lo, hi))
-            room -= width
-            count += 1
-        taken[place] = count
-        if not ranges and generation.unread:
-            taken[place] = 1
-            return Chunk(tuple(taken), generation.unread[:1], wide=True)
+    for order, least_left in ((reversed(places), limit // 2), (places, 0)):
+        for place in order:
+            more = min(len(holes[place].unread) - taken[place], max(0, room - least_left))
+            taken[place] += more
+            room -= more
+    ranges = [hole for generation, count in zip(holes, taken, strict=True) for hole in generation.unread[:count]]
     return Chunk(tuple(taken), tuple(ranges))
 
 

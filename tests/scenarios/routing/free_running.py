@@ -272,8 +272,9 @@ class FreeRun:
                 self.report.waiting_for_the_long_one = (await ledger.verdict()).skipped
             return not self.report.waiting_for_the_long_one
 
+        # To look at all of a million takes seconds, and the first look may come too early.
         with suppress(AssertionError):
-            await eventually(is_routed, timeout=10)
+            await eventually(is_routed, timeout=10 + self._scale.events / 10_000)
 
     async def _drain(self) -> None:
         await finish_prepared(self._database, self._chance, verbs=("COMMIT",))

@@ -7,6 +7,10 @@ CALL last_event_number();
 -- proof_conditions: what the proof that no event is skipped stands on
 SELECT 'role of the server' AS name, IF(@@read_only, 'replica', 'primary') AS value, 'primary' AS wanted;
 
+-- events_within: what arrived late in these ranges
+SELECT id, event_domain, event_type, event_stream, correlation_id FROM events FORCE INDEX (PRIMARY)
+ WHERE ({any ranges(lo, hi): id BETWEEN ranges.lo AND ranges.hi}) ORDER BY id LIMIT :limit;
+
 -- insert_sagas: one for each event and subscription, unless it is there
 INSERT IGNORE INTO webhook_delivery_sagas (event_id, subscription_id, correlation_id)
 {rows sagas(event_id bigint, subscription_id bigint, correlation_id text)};

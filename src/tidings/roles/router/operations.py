@@ -61,6 +61,11 @@ class RouterOperations(Operations):
     async def read_cursor(self, worker_name: str) -> Cursor | None:
         return _cursor(await self._row("read_cursor", worker_name=worker_name))
 
+    async def has_changed(self, worker_name: str, stamp: tuple[int, int]) -> bool:
+        """Whether there is an event after the position of this stamp, or the cursor has another one by now."""
+        row = await self._row("glance", worker_name=worker_name, position=stamp[1])
+        return row is None or bool(row["is_more"]) or (row["runs"], row["position"]) != stamp
+
     async def make_cursor(self, worker_name: str, event_domain: str) -> bool:
         return bool(await self._run("make_cursor", worker_name=worker_name, event_domain=event_domain))
 
@@ -111,11 +116,8 @@ class RouterOperations(Operations):
     async def events_after(self, position: int, limit: int) -> list[LoggedEvent]:
         return _events(await self._rows("events_after", position=position, limit=limit))
 
-    async def events_among(self, ids: Sequence[int], limit: int) -> list[LoggedEvent]:
-        return _events(await self._rows("events_among", ids=ids, limit=limit)) if ids else []
-
-    async def events_between(self, lo: int, hi: int, limit: int) -> list[LoggedEvent]:
-        return _events(await self._rows("events_between", lo=lo, hi=hi, limit=limit))
+    async def events_within(self, ranges: Sequence[tuple[int, int]], limit: int) -> list[LoggedEvent]:
+        return _events(await self._rows("events_within", ranges=ranges, limit=limit))
 
     async def attempts_between(self, lo: int, hi: int) -> list[Attempt]:
         return [Attempt(**row) for row in await self._rows("attempts_between", lo=lo, hi=hi)]

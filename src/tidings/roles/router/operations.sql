@@ -13,6 +13,10 @@ SELECT worker_name FROM route_worker_cursors ORDER BY worker_name FOR UPDATE;
 SELECT worker_name, event_domain, position, last_event_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name;
 
+-- glance: how the cursor stands, and whether there is an event after the position where we left it
+SELECT c.runs, c.position, (SELECT e.id FROM events e WHERE e.id > :position ORDER BY e.id LIMIT 1) IS NOT NULL AS is_more
+  FROM route_worker_cursors c WHERE c.worker_name = :worker_name;
+
 -- make_cursor: the first router covers every domain that no other names
 INSERT INTO route_worker_cursors (worker_name, event_domain) VALUES (:worker_name, :event_domain)
     ON CONFLICT DO NOTHING;
@@ -57,13 +61,12 @@ SELECT id, event_domain, event_type, active, verified FROM subscriptions ORDER B
 SELECT id, event_domain, event_type, event_stream, correlation_id
   FROM events WHERE id > :position ORDER BY id LIMIT :limit;
 
--- events_among: what arrived late
-SELECT id, event_domain, event_type, event_stream, correlation_id
-  FROM events WHERE id {in :ids} ORDER BY id LIMIT :limit;
-
--- events_between: what arrived late in a wide hole
-SELECT id, event_domain, event_type, event_stream, correlation_id
-  FROM events WHERE id BETWEEN :lo AND :hi ORDER BY id LIMIT :limit;
+-- events_within: what arrived late in these ranges
+SELECT e.id, e.event_domain, e.event_type, e.event_stream, e.correlation_id
+  FROM ({rows ranges(lo bigint, hi bigint)}) AS hole (lo, hi)
+  CROSS JOIN LATERAL (SELECT id, event_domain, event_type, event_stream, correlation_id FROM events
+                       WHERE id BETWEEN hole.lo AND hole.hi ORDER BY id LIMIT :limit) e
+ ORDER BY e.id LIMIT :limit;
 
 -- attempts_between: what was decided before about these events, by any router
 SELECT event_id, route_id, status, reason, attempt_no

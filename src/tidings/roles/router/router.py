@@ -42,14 +42,25 @@ from tidings.roles.router.operations import Cursor, RouterOperations
 from tidings.roles.router.passes import Batch, Outcome, Pass, summary
 from tidings.roles.router.witness import Witness
 from tidings.roles.router.writing import bury, write, write_carefully
-from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import EventNotRouted, EventsRouted, RouterStopped, RouterWorking, WritersUnknown
+from tidings.telemetry.bus import is_heard, tell
+from tidings.telemetry.notices import (
+    EventNotRouted,
+    EventRouted,
+    EventsRouted,
+    RouterStopped,
+    RouterWorking,
+    WritersUnknown,
+)
 
 BATCH = 1_000
 FAN_OUT = 5_000
-# Ids of holes looked at in one pass, as a multiple of the batch: most are found empty, which is cheap.
-_PROBES = 5
+# Holes looked at in one pass, as a multiple of the batch: most are found empty, which is cheap.
+_PROBES = 2
 _SECONDS_BETWEEN_LOOKS = 0.02
+# How long a glance is enough for an idle router: what comes late into a hole, or was done to the log, only a pass sees.
+SECONDS_WITH_HOLES, SECONDS_WITHOUT = 0.25, 5.0
+# How long nothing is looked at when a gate is closed, or something must be confirmed.
+SECONDS_STOPPED = 0.25
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,9 @@ class Router:
         self._purges = False
         self._doubts = Doubts()
         self._told = ""
+        self._decided: Sequence[Planned] = ()
+        self._connections = 0
+        self._stopped_until = self._next_pass = float("-inf")
 
     async def step(self) -> Pass:
         """One pass, after a look at who is still writing; says how much it did."""
@@ -91,7 +105,17 @@ class Router:
         if done.did_work and self._purges:
             await self._forget_settled()
         self._announce(done)
+        self._rest(done.outcome)
         return done
+
+    async def look(self) -> bool:
+        """Whether a pass is worth its while: one statement that reads a row of the log at most."""
+        now, stamp = time.monotonic(), self._memory.stamp if self._memory else None
+        if now < self._stopped_until:
+            return False
+        if stamp is None or now >= self._next_pass or self._connections != self._engine.connections:
+            return True
+        return await RouterOperations.alone(self._engine, lambda operations: operations.has_changed(self.name, stamp))
 
     async def outwait_writers(self, seconds: float) -> None:
         """Looks until nobody is left who could fill the holes, or for so long. What one process has seen is lost for
@@ -140,6 +164,7 @@ class Router:
             tell(WritersUnknown(self.name, error.what))
 
     async def _pass(self, operations: RouterOperations, carefully: bool = False) -> tuple[Pass, Memory | None]:
+        self._decided = ()
         cursor = await operations.lock_cursor(self.name) or await self._made_cursor(operations)
         if cursor is None:
             return Pass(Outcome.BUSY, "another instance of this router is at work"), self._memory
@@ -182,11 +207,7 @@ class Router:
     async def _read(self, operations: RouterOperations, cursor: Cursor, holes: Holes) -> Batch:
         most_late = max(1, self._batch // 2)
         chunk = next_chunk(holes, _PROBES * self._batch)
-        if chunk.wide:
-            ((lo, hi),) = chunk.ranges
-            late = await operations.events_between(lo, hi, most_late)
-        else:
-            late = await operations.events_among(chunk.ids, most_late)
+        late = await operations.events_within(chunk.ranges, most_late)
         fresh = await operations.events_after(cursor.position, self._batch - len(late))
         return Batch(chunk, late, fresh, late_is_complete=len(late) < most_late)
 
@@ -251,6 +272,8 @@ class Router:
             refused = await self._written_carefully(operations, batch.planned)
         else:
             await write(operations, self.name, batch.planned)
+        set_aside = {refusal.event_id for refusal in refused}
+        self._decided = [one for one in batch.planned if one.event.id not in set_aside]
         await operations.change_holes(self.name, settled.removed, settled.added)
         done = summary(batch, refused, len(all_ranges(settled.holes)))
         position = passed[-1] if passed else cursor.position
@@ -272,10 +295,21 @@ class Router:
             await bury(operations, self.name, one, error)
         return tuple(EventNotRouted(self.name, one.event.id, one.event.correlation_id, error) for one, error in refused)
 
+    def _rest(self, outcome: Outcome) -> None:
+        now = time.monotonic()
+        has_holes = self._memory is not None and bool(self._memory.holes)
+        self._next_pass = now + (SECONDS_WITH_HOLES if has_holes else SECONDS_WITHOUT)
+        self._stopped_until = now + (SECONDS_STOPPED if outcome in (Outcome.CLOSED, Outcome.HELD) else 0)
+        self._connections = self._engine.connections
+
     def _announce(self, done: Pass) -> None:
         """A pause is told once, and its end."""
         for refusal in done.refused:
             tell(refusal)
+        for one in self._decided if is_heard(EventRouted) else ():
+            statuses = tuple(decision.status.value for decision in one.decisions)
+            tasks = sum(bool(decision.biz_type) for decision in one.decisions)
+            tell(EventRouted(one.event.correlation_id, one.event.id, self.name, statuses, one.sagas, tasks))
         if done.did_work and done.read:
             tell(EventsRouted(self.name, done.read, done.late, done.sagas, done.tasks, done.holes, **done.counts))
         if done.outcome is Outcome.BUSY:
