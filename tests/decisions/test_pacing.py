@@ -18,7 +18,8 @@ from tidings.decisions.pacing import (
 
 lane_lists = st.lists(st.integers(1, 10**6), unique=True, max_size=300).map(sorted)
 counts = st.dictionaries(st.integers(1, 40), st.integers(0, 3000), max_size=40)
-limits = st.builds(FlowLimits, st.integers(1, 20_000), st.integers(1, 2_000))
+limits = st.builds(FlowLimits, st.integers(1, 20_000), st.just(8), st.just(2_000))
+windows = st.dictionaries(st.integers(1, 40), st.integers(1, 2_000), min_size=1, max_size=40)
 
 
 def test_a_turn_begins_after_the_last_one_and_comes_round() -> None:
@@ -58,31 +59,29 @@ def test_news_of_a_lane_that_may_not_be_sent_to_are_none() -> None:
     assert lanes_to_serve([1], [7, 2, 7, 2], {1, 2}) == [2, 1]
 
 
-@given(counts, limits, st.integers(1, 1000))
+@given(counts, windows, limits, st.integers(1, 1000))
 def test_never_more_than_is_free_in_all_and_in_a_window(
-    active: Mapping[int, int], limits: FlowLimits, batch: int
+    active: Mapping[int, int], windows: Mapping[int, int], limits: FlowLimits, batch: int
 ) -> None:
     free = free_room(active, limits, batch)
     assert 0 <= free <= batch
     assert free == 0 or sum(active.values()) + free <= limits.active_jobs_max
-    found = rooms(range(1, 41), active, limits, free)
-    assert all(0 < room <= free and room + active.get(lane, 0) <= limits.window for lane, room in found.items())
+    found = rooms(windows, active, free)
+    assert all(0 < room <= free and room + active.get(lane, 0) <= windows[lane] for lane, room in found.items())
     taken = Counter(taken_in_turn({lane: [lane] * room for lane, room in found.items()}, free))
     assert sum(taken.values()) <= free
     assert all(count <= found[lane] for lane, count in taken.items())
 
 
-@given(counts, limits, st.integers(1, 1000))
-def test_only_a_full_window_shuts_a_lane_out(active: Mapping[int, int], limits: FlowLimits, batch: int) -> None:
-    lanes = range(1, 41)
-    free = free_room(active, limits, batch)
-    found = rooms(lanes, active, limits, free)
-    assert {*found} == {lane for lane in lanes if free and active.get(lane, 0) < limits.window}
+@given(counts, windows, st.integers(0, 1000))
+def test_only_a_full_window_shuts_a_lane_out(active: Mapping[int, int], windows: Mapping[int, int], free: int) -> None:
+    found = rooms(windows, active, free)
+    assert {*found} == {lane for lane, window in windows.items() if free and active.get(lane, 0) < window}
 
 
 @given(lanes=st.integers(1, 40), free=st.integers(1, 1000))
 def test_what_is_free_is_given_out_whole_where_no_window_is_near(lanes: int, free: int) -> None:
-    found = rooms(range(lanes), {}, FlowLimits(20_000, 2_000), free)
+    found = rooms(dict.fromkeys(range(lanes), 2_000), {}, free)
     assert sum(found.values()) >= free
 
 
@@ -108,7 +107,7 @@ def test_what_is_taken_is_shared_evenly(due: Mapping[int, list[int]], free: int)
 )
 def test_no_lane_starves_whatever_the_others_have(backlog: dict[int, int], hogs: set[int], window: int) -> None:
     """Hogs never finish a job, have news all the time, and stand at their window; the others are served regardless."""
-    limits = FlowLimits(active_jobs_max=1000 + window * len(hogs), window=window)
+    limits = FlowLimits(active_jobs_max=1000 + window * len(hogs), window_start=window, window_max=window)
     lanes = sorted({*backlog, *hogs})
     active: Counter[int] = Counter()
     served: Counter[int] = Counter()
@@ -117,7 +116,8 @@ def test_no_lane_starves_whatever_the_others_have(backlog: dict[int, int], hogs:
         turn = next_turn(lanes, last)
         last = turn[-1]
         free = free_room(active, limits, 500)
-        found = rooms(lanes_to_serve(turn, [*hogs] * 100, frozenset(lanes)), active, limits, free)
+        served_now = lanes_to_serve(turn, [*hogs] * 100, frozenset(lanes))
+        found = rooms(dict.fromkeys(served_now, window), active, free)
         waiting = deque(taken_in_turn({lane: [lane] * min(room, 5000) for lane, room in found.items()}, free))
         for lane in waiting:
             served[lane] += 1

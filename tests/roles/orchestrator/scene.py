@@ -12,7 +12,14 @@ from tidings.roles.orchestrator.orchestrator import Advanced, Orchestrator
 
 SAGAS, JOBS, LETTERS = "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters"
 POLICY = RetryPolicy(max_retry_limit=3, backoff=Backoff(base=5, longest=3600, jitter=0))
-LIMITS = FlowLimits(active_jobs_max=20_000, window=2_000)
+
+
+def fixed(window: int, active_jobs_max: int = 20_000) -> FlowLimits:
+    """Windows that do not grow."""
+    return FlowLimits(active_jobs_max, window_start=window, window_max=window)
+
+
+LIMITS = fixed(2_000)
 
 
 @dataclass

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.roles.orchestrator.scene import JOBS, LETTERS, POLICY, SAGAS, Scene
+from tests.roles.orchestrator.scene import JOBS, LETTERS, POLICY, SAGAS, Scene, fixed
 from tests.support.database import Database
-from tidings.decisions.pacing import FlowLimits
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, RowSetAside
 
@@ -52,7 +51,7 @@ async def test_a_job_that_can_not_be_made_stops_nobody_else(damaged: Scene) -> N
     await damaged.sagas(subscription, 30)
     bad = await damaged.database.value(f"SELECT MIN(id) FROM {SAGAS}")
     await plant(damaged.database, "INSERT", JOBS, f"NEW.saga_id IN ({bad}, {bad + 7})")
-    damaged.orchestrator = await damaged.another(limits=FlowLimits(active_jobs_max=1000, window=1), seconds_aside=3600)
+    damaged.orchestrator = await damaged.another(limits=fixed(1, active_jobs_max=1000), seconds_aside=3600)
     for _ in range(31):
         await damaged.step()
         await damaged.finish()

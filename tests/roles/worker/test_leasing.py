@@ -1,6 +1,7 @@
 """Which jobs a worker leases, how many at once, and what it gives back unsent (seed r02 §2.3, rulings 9 and 16)."""
 
 import asyncio
+import threading
 from collections import Counter
 
 import pytest
@@ -103,6 +104,42 @@ async def test_a_hanging_subscription_does_not_slow_the_others(scene: Scene) -> 
             connection.cancel()
     resets = await scene.sql("SELECT DISTINCT lease_resets AS n FROM webhook_delivery_jobs")
     assert [row["n"] for row in resets] == [0]
+
+
+@pytest.mark.slow
+async def test_however_many_hang_half_of_the_slots_are_for_the_others(scene: Scene) -> None:
+    """Once they are known to hang; until then each has two at a time."""
+    paths = [f"/hangs/{number}" for number in range(12)]
+    for path in paths:
+        scene.receiver.answer(path, Answer(hangs=True))
+        await scene.jobs(await scene.subscription(path, timeout_seconds=2), 8)
+    worker = await scene.worker(slots=16)
+    async with scene.working(worker):
+        await eventually(lambda: worker.in_flight == 16, what="all slots to be taken")
+        await eventually(lambda: len(worker._pace) == len(paths), 20, "all of them to be known")
+        await eventually(lambda: worker.in_flight <= 8, what="what they had under way to end")
+        for _ in range(3):
+            await scene.finished(await scene.jobs(await scene.subscription("/well"), 10))
+            assert worker.in_flight <= 8
+        for connection in scene.receiver._connections:
+            connection.cancel()
+
+
+@pytest.mark.slow
+async def test_what_a_hanging_subscription_has_too_many_of_is_not_carried_to_and_fro(
+    scene: Scene, told: list[Notice]
+) -> None:
+    """Each goes back once, for as long as those before it take; not all of them again and again."""
+    scene.receiver.answer("/hangs", Answer(hangs=True))
+    await scene.jobs(await scene.subscription("/hangs", timeout_seconds=10), 500)
+    async with scene.working(await scene.worker()):
+        await pause(3)
+        for connection in scene.receiver._connections:
+            connection.cancel()
+    crowded = [one for one in told if isinstance(one, JobsGivenBack) and one.reason == "crowded"]
+    given_back = Counter(job for one in crowded for job in one.job_ids)
+    assert len(given_back) >= 400
+    assert given_back.total() < 2 * 500
 
 
 async def test_jobs_of_a_subscription_that_no_longer_allows_it_are_given_back_for_a_while(
@@ -233,6 +270,43 @@ async def test_two_workers_never_send_the_same_lease(scene: Scene) -> None:
     assert len({request.message for request in scene.receiver.requests}) == 200
     workers = await scene.sql("SELECT DISTINCT worker_id AS w FROM webhook_delivery_jobs")
     assert len(workers) > 1
+
+
+async def test_one_who_comes_back_under_the_same_name_owns_nothing_of_who_had_it_before(scene: Scene) -> None:
+    """Catalogue A11: a name tells people who it was; what proves a lease is its token."""
+    hold = asyncio.Event()
+    scene.receiver.answer("/", lambda _: Answer(hold=hold) if len(scene.receiver.requests) == 1 else Answer())
+    subscription = await scene.subscription()
+    (job,) = await scene.jobs(subscription)
+    first = await scene.worker()
+    await first.step()
+    await eventually(lambda: scene.receiver.requests, what="the request")
+    before = await scene.job(job)
+    scene.workers = 0
+    async with scene.working(await scene.worker()):
+        others = await scene.jobs(subscription, 3)
+        await scene.finished(others)
+    # Neither taken over while it worked, nor given back when it stopped.
+    assert await scene.job(job) == before
+    assert {(await scene.job(one))["worker_id"] for one in (job, *others)} == {"worker1"}
+    hold.set()
+    await first.close()
+    assert (await scene.job(job))["status"] == "Completed"
+    assert first.lost_leases == 0
+
+
+async def test_what_a_blocked_event_loop_kept_back_too_long_is_not_sent_late(scene: Scene, told: list[Notice]) -> None:
+    """Catalogue A19: there is no sign of life that could fail; the time that is left is looked at before each send."""
+    jobs = await scene.jobs(await scene.subscription(), 2)
+    worker = await scene.worker(SHORT, lease_seconds=1.0, timeout=0.4, margin=0.1)
+    await worker.step()
+    # Somebody computes; the requests would be made when the loop comes round to them.
+    threading.Event().wait(0.7)
+    async with scene.working(worker):
+        await scene.finished(jobs)
+    assert len(scene.receiver.requests) == 2
+    assert [(await scene.job(job))["lease_resets"] for job in jobs] == [0, 0]
+    assert [one.reason for one in told if isinstance(one, JobsGivenBack)] == ["too late"]
 
 
 async def test_with_reports_that_are_not_heard_nothing_more_is_leased(

@@ -6,16 +6,15 @@ holds an old transaction open, it is done so seldom that it takes a tenth of the
 
 import datetime
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tidings.model.saga import SagaStatus
-from tidings.roles.orchestrator.operations import DueSaga, Moment, News
+from tidings.roles.orchestrator.operations import DueSaga, Moment
 
 EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 SLACK = datetime.timedelta(seconds=5)
-_STEP = datetime.timedelta(microseconds=1)
 SECONDS_BETWEEN_SWEEPS = 1.0
 _PART_FOR_SWEEPS = 0.1
 
@@ -37,7 +36,8 @@ class Since:
 class Hints:
     job: int = 0
     active: Moment = EPOCH
-    news: Since = Since()
+    news: Moment = EPOCH
+    windows: Moment = EPOCH
     lanes: dict[int, Since] = field(default_factory=dict)
     _next_sweep: float = float("-inf")
 
@@ -48,7 +48,7 @@ class Hints:
         if started < self._next_sweep:
             yield
             return
-        self.job, self.active, self.news, self.lanes = 0, EPOCH, Since(), {}
+        self.job, self.active, self.news, self.lanes = 0, EPOCH, EPOCH, {}
         try:
             yield
         finally:
@@ -57,17 +57,11 @@ class Hints:
 
     def saw_active(self, oldest: Moment | None, now: Moment) -> None:
         self.active = min(oldest or now, now) - SLACK
+        self.windows = now - SLACK
 
-    def saw_news(self, news: Sequence[News], limit: int, now: Moment) -> None:
-        for status, since in ((SagaStatus.PENDING, self.news.pending), (SagaStatus.PENDING_RETRY, self.news.retry)):
-            seen = [one.next_attempt_at for one in news if one.status is status]
-            if len(seen) < limit:
-                self.news = self.news.moved(status, now - SLACK)
-            elif max(seen) - SLACK > since:
-                self.news = self.news.moved(status, max(seen) - SLACK)
-            else:
-                # So many at once that a page of them is always the same: those after them are news too.
-                self.news = self.news.moved(status, max(seen) + _STEP)
+    def saw_news(self, now: Moment) -> None:
+        """The newest were seen. What was too many of them, or came late, is found when its lane has its turn."""
+        self.news = now - SLACK
 
     def started(self, sagas: Iterable[DueSaga]) -> None:
         for saga in sagas:

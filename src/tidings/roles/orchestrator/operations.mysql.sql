@@ -1,11 +1,32 @@
--- jobs_under_way: how many each subscription has active, or finished and not taken in yet
-SELECT a.subscription_id, COUNT(*) AS jobs, MIN(a.lease_until) AS oldest
-  FROM (SELECT subscription_id, lease_until FROM webhook_delivery_jobs FORCE INDEX (idx_job_status_lease)
+-- under_way: jobs of each subscription, active or not taken in yet, with those given back; and windows changed lately
+SELECT a.subscription_id, COUNT(*) AS jobs,
+       SUM(CASE WHEN a.status = 'Pending' AND a.lease_until > {now} THEN 1 ELSE 0 END) AS given_back,
+       MIN(a.lease_until) AS oldest, NULL AS window_size, NULL AS failures, NULL AS last_failure_at,
+       NULL AS last_error_code, NULL AS updated_at
+  FROM (SELECT subscription_id, status, lease_until FROM webhook_delivery_jobs FORCE INDEX (idx_job_status_lease)
          WHERE status IN ('Pending', 'Leased') AND lease_until >= :active_since
         UNION ALL
-        SELECT subscription_id, lease_until FROM webhook_delivery_jobs FORCE INDEX (idx_job_unapplied)
+        SELECT subscription_id, status, lease_until FROM webhook_delivery_jobs FORCE INDEX (idx_job_unapplied)
          WHERE unapplied = 1 AND id >= :finished_since) a
- GROUP BY a.subscription_id;
+ GROUP BY a.subscription_id
+UNION ALL
+SELECT l.subscription_id, 0, 0, NULL, l.window_size, l.failures, l.last_failure_at, l.last_error_code, l.updated_at
+  FROM delivery_lanes l FORCE INDEX (idx_lane_updated) WHERE l.updated_at >= :lanes_since;
+
+-- add_lanes: windows that nobody knows yet
+INSERT IGNORE INTO delivery_lanes (subscription_id, window_size, failures, last_failure_at, last_error_code)
+{rows lanes(subscription_id bigint, window_size int, failures int, last_failure_at timestamptz, last_error_code text)};
+
+-- lanes_with_news: whose sagas became due last: behind no backlog, whoever holds one and however long it is
+SELECT p.subscription_id
+  FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'Pending' AND next_attempt_at BETWEEN :since AND {now}
+         ORDER BY next_attempt_at DESC LIMIT :limit) p
+UNION ALL
+SELECT r.subscription_id
+  FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :since AND {now}
+         ORDER BY next_attempt_at DESC LIMIT :limit) r;
 
 -- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,
@@ -14,6 +35,15 @@ SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.r
   STRAIGHT_JOIN webhook_delivery_sagas s ON s.id = j.saga_id
  WHERE j.unapplied = 1 AND j.id >= :since
  ORDER BY j.id LIMIT :limit FOR UPDATE SKIP LOCKED;
+
+-- has_news: whether there is a result to take in, or a saga that is due, by a row of each
+SELECT (SELECT id FROM webhook_delivery_jobs FORCE INDEX (idx_job_unapplied)
+         WHERE unapplied = 1 ORDER BY id LIMIT 1) IS NOT NULL
+    OR (SELECT id FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'Pending' AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT 1) IS NOT NULL
+    OR (SELECT id FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'PendingRetry' AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT 1) IS NOT NULL
+       AS has_news;
 
 -- retry_sagas: failed; each waits for its own time, which is later than the last one, whatever the clock does
 UPDATE webhook_delivery_sagas

@@ -1,11 +1,14 @@
 """What the orchestrator asks of the database and writes into it; every statement takes a whole batch."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.db.operations import Operations
+from tidings.db.session import Row
 from tidings.decisions.advancing import Buried, JobResult, Retried
+from tidings.decisions.pacing import Window
 from tidings.model.job import JobStatus
 from tidings.model.saga import SagaStatus
 
@@ -49,13 +52,22 @@ class Lane:
     retry_since: Moment
 
 
-@dataclass(frozen=True)
-class News:
-    """A saga that may be started, seen from afar."""
+class LaneRow(NamedTuple):
+    """A window as all orchestrators know it; `updated_at` is when one of them last changed it."""
 
     subscription_id: int
-    next_attempt_at: Moment
-    status: SagaStatus
+    window: Window
+    updated_at: Moment
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """Jobs of each subscription; those that workers have too many of; where to begin looking; and changed windows."""
+
+    active: dict[int, int]
+    crowded: frozenset[int]
+    oldest: Moment | None
+    lanes: list[LaneRow]
 
 
 @dataclass(frozen=True)
@@ -99,10 +111,38 @@ class OrchestratorOperations(Operations):
             for row in await self._rows("subscriptions")
         }
 
-    async def jobs_under_way(self, active_since: Moment, finished_since: int) -> tuple[dict[int, int], Moment | None]:
-        """Those of each subscription, and the oldest moment from which on to look for them."""
-        rows = await self._rows("jobs_under_way", active_since=active_since, finished_since=finished_since)
-        return {row["subscription_id"]: row["jobs"] for row in rows}, min((row["oldest"] for row in rows), default=None)
+    async def under_way(self, active_since: Moment, finished_since: int, lanes_since: Moment) -> UnderWay:
+        rows = await self._rows(
+            "under_way", active_since=active_since, finished_since=finished_since, lanes_since=lanes_since
+        )
+        jobs = [row for row in rows if row["window_size"] is None]
+        return UnderWay(
+            {row["subscription_id"]: int(row["jobs"]) for row in jobs},
+            frozenset(row["subscription_id"] for row in jobs if row["given_back"]),
+            min((row["oldest"] for row in jobs), default=None),
+            [_lane(row) for row in rows if row["window_size"] is not None],
+        )
+
+    async def lock_lanes(self, ids: Sequence[int]) -> dict[int, Window]:
+        rows = await self._rows("lock_lanes", ids=ids)
+        return {row["subscription_id"]: _lane(row).window for row in rows}
+
+    async def add_lanes(self, windows: Mapping[int, Window]) -> None:
+        """Where somebody else was faster, his stay."""
+        if windows:
+            rows = [(lane, one.size, one.failures, one.failed_at, one.error_code) for lane, one in windows.items()]
+            await self._run("add_lanes", lanes=rows)
+
+    async def change_lanes(self, windows: Mapping[int, Window]) -> None:
+        if windows:
+            await self._run(
+                "change_lanes",
+                ids=[*windows],
+                sizes=[one.size for one in windows.values()],
+                failures=[one.failures for one in windows.values()],
+                failed_at=[one.failed_at for one in windows.values()],
+                error_codes=[one.error_code for one in windows.values()],
+            )
 
     async def finished_jobs(self, since: int, limit: int) -> list[FinishedJob]:
         return [
@@ -124,6 +164,11 @@ class OrchestratorOperations(Operations):
             )
             for row in await self._rows("finished_jobs", since=since, limit=limit)
         ]
+
+    async def has_news(self) -> bool:
+        """Whether there is a result to take in, or a saga that is due; nothing is locked."""
+        row = await self._row("has_news")
+        return row is not None and bool(row["has_news"])
 
     async def mark_applied(self, job_ids: Sequence[int]) -> int:
         return await self._run("mark_applied", ids=job_ids)
@@ -157,9 +202,9 @@ class OrchestratorOperations(Operations):
             await self._run("bury_exhausted", ids=ids)
             await self._run("write_dead_letters", ids=ids)
 
-    async def lanes_with_news(self, pending_since: Moment, retry_since: Moment, limit: int) -> list[News]:
-        rows = await self._rows("lanes_with_news", pending_since=pending_since, retry_since=retry_since, limit=limit)
-        return [News(row["subscription_id"], row["next_attempt_at"], SagaStatus(row["status"])) for row in rows]
+    async def lanes_with_news(self, since: Moment, limit: int) -> list[int]:
+        """Those of the newest first; one may come more than once."""
+        return [row["subscription_id"] for row in await self._rows("lanes_with_news", since=since, limit=limit)]
 
     async def due_sagas(self, lanes: Sequence[Lane]) -> list[tuple[int, int]]:
         """(subscription, saga), the longest due first in each lane."""
@@ -176,3 +221,8 @@ class OrchestratorOperations(Operations):
         if ids:
             await self._run("insert_jobs", ids=ids)
             await self._run("start_sagas", ids=ids)
+
+
+def _lane(row: Row) -> LaneRow:
+    window = Window(row["window_size"], row["failures"], row["last_failure_at"], row["last_error_code"])
+    return LaneRow(row["subscription_id"], window, row["updated_at"])

@@ -4,14 +4,38 @@ SELECT version, {now} AS now FROM config_version;
 -- subscriptions: all of them, as far as sagas depend on them
 SELECT id, active, verified, paused, max_retry_limit, base_delay_seconds FROM subscriptions ORDER BY id;
 
--- jobs_under_way: how many each subscription has active, or finished and not taken in yet
-SELECT a.subscription_id, COUNT(*) AS jobs, MIN(a.lease_until) AS oldest
-  FROM (SELECT subscription_id, lease_until FROM webhook_delivery_jobs
+-- under_way: jobs of each subscription, active or not taken in yet, with those given back; and windows changed lately
+SELECT a.subscription_id, COUNT(*) AS jobs,
+       SUM(CASE WHEN a.status = 'Pending' AND a.lease_until > {now} THEN 1 ELSE 0 END) AS given_back,
+       MIN(a.lease_until) AS oldest, NULL AS window_size, NULL AS failures, NULL AS last_failure_at,
+       NULL AS last_error_code, NULL AS updated_at
+  FROM (SELECT subscription_id, status, lease_until FROM webhook_delivery_jobs
          WHERE status IN ('Pending', 'Leased') AND lease_until >= :active_since
         UNION ALL
-        SELECT subscription_id, lease_until FROM webhook_delivery_jobs
+        SELECT subscription_id, status, lease_until FROM webhook_delivery_jobs
          WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL AND id >= :finished_since) a
- GROUP BY a.subscription_id;
+ GROUP BY a.subscription_id
+UNION ALL
+SELECT l.subscription_id, 0, 0, NULL, l.window_size, l.failures, l.last_failure_at, l.last_error_code, l.updated_at
+  FROM delivery_lanes l WHERE l.updated_at >= :lanes_since;
+
+-- lock_lanes: the windows of these lanes as all know them
+SELECT subscription_id, window_size, failures, last_failure_at, last_error_code, updated_at
+  FROM delivery_lanes WHERE subscription_id {in :ids} ORDER BY subscription_id FOR UPDATE;
+
+-- add_lanes: windows that nobody knows yet
+INSERT INTO delivery_lanes (subscription_id, window_size, failures, last_failure_at, last_error_code)
+{rows lanes(subscription_id bigint, window_size int, failures int, last_failure_at timestamptz, last_error_code text)}
+    ON CONFLICT (subscription_id) DO NOTHING;
+
+-- change_lanes: what their results have made of windows
+UPDATE delivery_lanes
+   SET window_size = {pick :sizes int for subscription_id in :ids},
+       failures = {pick :failures int for subscription_id in :ids},
+       last_failure_at = {pick :failed_at timestamptz for subscription_id in :ids},
+       last_error_code = {pick :error_codes text for subscription_id in :ids},
+       updated_at = {now}
+ WHERE subscription_id {in :ids};
 
 -- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,
@@ -19,6 +43,15 @@ SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.r
   FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id
  WHERE j.status IN ('Completed', 'Failed') AND j.applied_at IS NULL AND j.id >= :since
  ORDER BY j.id LIMIT :limit FOR UPDATE OF j, s SKIP LOCKED;
+
+-- has_news: whether there is a result to take in, or a saga that is due, by a row of each
+SELECT (SELECT id FROM webhook_delivery_jobs
+         WHERE status IN ('Completed', 'Failed') AND applied_at IS NULL ORDER BY id LIMIT 1) IS NOT NULL
+    OR (SELECT id FROM webhook_delivery_sagas
+         WHERE status = 'Pending' AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT 1) IS NOT NULL
+    OR (SELECT id FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT 1) IS NOT NULL
+       AS has_news;
 
 -- mark_applied: these results have been taken in
 UPDATE webhook_delivery_jobs SET applied_at = {now} WHERE id {in :ids} AND applied_at IS NULL;
@@ -55,16 +88,16 @@ INSERT INTO dead_letters (saga_id, event_id, subscription_id, final_error_code, 
 SELECT s.id, s.event_id, s.subscription_id, s.final_error_code, (SELECT e.payload FROM events e WHERE e.id = s.event_id)
   FROM webhook_delivery_sagas s WHERE s.id {in :ids} ORDER BY s.id;
 
--- lanes_with_news: who has something to start since a moment, without looking through their backlog
-SELECT p.subscription_id, p.next_attempt_at, p.status
-  FROM (SELECT subscription_id, next_attempt_at, status FROM webhook_delivery_sagas
-         WHERE status = 'Pending' AND next_attempt_at BETWEEN :pending_since AND {now}
-         ORDER BY next_attempt_at LIMIT :limit) p
+-- lanes_with_news: whose sagas became due last: behind no backlog, whoever holds one and however long it is
+SELECT p.subscription_id
+  FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'Pending' AND next_attempt_at BETWEEN :since AND {now}
+         ORDER BY next_attempt_at DESC LIMIT :limit) p
 UNION ALL
-SELECT r.subscription_id, r.next_attempt_at, r.status
-  FROM (SELECT subscription_id, next_attempt_at, status FROM webhook_delivery_sagas
-         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :retry_since AND {now}
-         ORDER BY next_attempt_at LIMIT :limit) r;
+SELECT r.subscription_id
+  FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :since AND {now}
+         ORDER BY next_attempt_at DESC LIMIT :limit) r;
 
 -- due_sagas: the next ones of each lane, as many as it has room for
 SELECT lane.subscription_id, s.id

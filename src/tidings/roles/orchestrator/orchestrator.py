@@ -11,13 +11,14 @@ from typing import TypeVar
 
 from tidings.db.engine import Engine
 from tidings.decisions.advancing import Buried, Completed, Ignored, Retried, RetryPolicy
-from tidings.decisions.pacing import FlowLimits, free_room, lanes_to_serve, next_turn, rooms
+from tidings.decisions.pacing import FlowLimits, Window, free_room, lanes_to_serve, next_turn, rooms
 from tidings.decisions.retrying import Backoff
 from tidings.errors import StatementDenied, StatementFailed
 from tidings.roles.orchestrator.announcing import announce_applied, announce_started
 from tidings.roles.orchestrator.applying import Applied, Refused, apply
 from tidings.roles.orchestrator.hints import EPOCH, Hints
-from tidings.roles.orchestrator.operations import News, OrchestratorOperations, Subscription
+from tidings.roles.orchestrator.lanes import Lanes
+from tidings.roles.orchestrator.operations import OrchestratorOperations, Subscription
 from tidings.roles.orchestrator.starting import Begun, Started, start
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import RowSetAside
@@ -71,6 +72,7 @@ class Orchestrator:
         self._seconds_aside = seconds_aside
         self._hints = Hints()
         self._configuration = Configuration(-1, {}, ())
+        self._lanes = Lanes(limits)
         self._active: Counter[int] = Counter()
         self._counted_at = float("-inf")
         self._turn = 0
@@ -93,6 +95,10 @@ class Orchestrator:
             started=sum(not one.is_buried for one in started),
         )
 
+    async def look(self) -> bool:
+        """Whether a step would find something; one statement, which no hint shortens."""
+        return await OrchestratorOperations.alone(self._engine, OrchestratorOperations.has_news)
+
     async def _take_in(self) -> list[Applied]:
         async def work(operations: OrchestratorOperations, carefully: bool) -> tuple[list[Applied], Refused]:
             await self._look_at_configuration(operations)
@@ -106,33 +112,47 @@ class Orchestrator:
             self._set_aside("job", one.job.result.job_id, error)
         if applied:
             self._hints.job = min(one.job.result.job_id for one in applied)
-            self._active.subtract(Counter(one.job.result.subscription_id for one in applied))
+            self._lanes.took_in(applied, self._active, self._now)
+            # Others start jobs too, whose results come to us: there are never less than none.
+            self._active = self._active - Counter(one.job.result.subscription_id for one in applied)
         announce_applied(applied)
         return applied
 
     async def _begin(self) -> list[Started]:
-        news: list[News] = []
-        turn = next_turn(self._configuration.lanes, self._turn)
+        turn: list[int] = []
+        if is_time := time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
+            await self._tell_windows()
 
         async def work(operations: OrchestratorOperations, carefully: bool) -> Begun:
-            await self._count_if_time(operations)
-            since = self._hints.news
-            news[:] = await operations.lanes_with_news(since.pending, since.retry, self._batch)
-            lanes = lanes_to_serve(turn, (one.subscription_id for one in news), frozenset(self._configuration.lanes))
+            if is_time:
+                await self._count(operations)
             free = free_room(self._active, self._limits, self._batch)
-            found = rooms(lanes, self._active, self._limits, free)
+            if not free:
+                return Begun([], [], frozenset())
+            full = self._lanes.full(self._active)
+            with_room = [lane for lane in self._configuration.lanes if lane not in full]
+            turn[:] = next_turn(with_room, self._turn)
+            news = await operations.lanes_with_news(self._hints.news, self._batch)
+            self._hints.saw_news(self._now)
+            lanes = lanes_to_serve(turn, news, frozenset(with_room))
+            found = rooms(self._lanes.sizes(lanes), self._active, free)
             if not found:
                 return Begun([], [], frozenset())
-            aside = self._aside_of("saga")
             return await start(
-                operations, found, self._hints.lanes, free, self._policy_of, aside=aside, carefully=carefully
+                operations,
+                found,
+                self._hints.lanes,
+                free,
+                self._policy_of,
+                probing=self._lanes.probing(found),
+                aside=self._aside_of("saga"),
+                carefully=carefully,
             )
 
         begun = await self._careful_if_refused(work)
         for one, error in begun.refused:
             self._set_aside("saga", one.saga.id, error)
-        self._turn = turn[-1] if turn else 0
-        self._hints.saw_news(news, self._batch, self._now)
+        self._turn = turn[-1] if turn else self._turn
         self._hints.started(one.saga for one in begun.started)
         self._hints.emptied(begun.emptied, self._now)
         self._active.update(one.saga.subscription_id for one in begun.started if not one.is_buried)
@@ -155,13 +175,29 @@ class Orchestrator:
             lanes = [one.id for one in subscriptions.values() if one.may_be_sent_to]
             self._configuration = Configuration(version, subscriptions, lanes)
 
-    async def _count_if_time(self, operations: OrchestratorOperations) -> None:
+    async def _count(self, operations: OrchestratorOperations) -> None:
         """Others start jobs too; in between our own are counted as they come and go."""
-        if time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
-            counted, oldest = await operations.jobs_under_way(self._hints.active, self._hints.job)
-            self._active = Counter(counted)
-            self._hints.saw_active(oldest, self._now)
-            self._counted_at = time.monotonic()
+        hints = self._hints
+        found = await operations.under_way(hints.active, hints.job, hints.windows)
+        self._active = Counter(found.active)
+        self._lanes.saw(found.lanes, found.active, found.crowded, self._now)
+        hints.saw_active(found.oldest, self._now)
+        self._counted_at = time.monotonic()
+
+    async def _tell_windows(self) -> None:
+        """Lock, merge, write: what several have learnt at once is no less than what each of them has."""
+        lanes = self._lanes.to_tell()
+        if not lanes:
+            return
+
+        async def work(operations: OrchestratorOperations) -> dict[int, Window]:
+            shared = await operations.lock_lanes(lanes)
+            windows = {lane: self._lanes.merged(lane, shared.get(lane)) for lane in lanes}
+            await operations.change_lanes({lane: windows[lane] for lane in lanes if lane in shared})
+            await operations.add_lanes({lane: windows[lane] for lane in lanes if lane not in shared})
+            return windows
+
+        self._lanes.told(await OrchestratorOperations.step(self._engine, work))
 
     def _policy_of(self, subscription_id: int) -> RetryPolicy:
         own = self._configuration.subscriptions.get(subscription_id)

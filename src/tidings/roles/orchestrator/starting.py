@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidings.db.halving import write_by_halves
 from tidings.decisions.advancing import RetryPolicy, is_exhausted
-from tidings.decisions.pacing import taken_in_turn
+from tidings.decisions.pacing import Window, probed, taken_in_turn
 from tidings.errors import StatementFailed
 from tidings.roles.orchestrator.hints import Since
 from tidings.roles.orchestrator.operations import DueSaga, Lane, LastJob, OrchestratorOperations
@@ -37,10 +37,14 @@ async def start(
     most: int,
     policy_of: Callable[[int], RetryPolicy],
     *,
+    probing: Mapping[int, Window],
     aside: Collection[int],
     carefully: bool,
 ) -> Begun:
-    """At most `most` of what is due in these lanes, but for those `aside`. Only if `carefully`, some may be refused."""
+    """At most `most` of what is due in these lanes, but for those `aside`. Only if `carefully`, some may be refused.
+
+    Of the lanes that are `probing` only a few are served at a time.
+    """
     beginning = Since()
     lanes = [
         # Whoever is aside may stand before the others, and takes none of their room.
@@ -53,7 +57,7 @@ async def start(
         left[lane] += 1
         if saga_id not in aside and len(due[lane]) < rooms[lane]:
             due[lane].append(saga_id)
-    locked = await operations.lock_due(taken_in_turn(due, most))
+    locked = await operations.lock_due(taken_in_turn(probed(due, probing), most))
     exhausted = {saga.id for saga in locked if is_exhausted(saga.attempt_count, policy_of(saga.subscription_id))}
     last_jobs = await operations.last_jobs([*exhausted])
     decided = [Started(saga, saga.id in exhausted, last_jobs.get(saga.id)) for saga in locked]

@@ -1,3 +1,7 @@
+-- has_pending: whether there is any, by one row
+SELECT (SELECT id FROM webhook_delivery_jobs FORCE INDEX (idx_job_status_lease)
+         WHERE status = 'Pending' AND lease_until <= {now} ORDER BY lease_until LIMIT 1) IS NOT NULL AS has_pending;
+
 -- pending_jobs: the next jobs that may be leased, in the order in which they became so
 SELECT id, lease_until AS ready_at FROM webhook_delivery_jobs FORCE INDEX (idx_job_status_lease)
  WHERE status = 'Pending' AND lease_until BETWEEN :since AND {now}

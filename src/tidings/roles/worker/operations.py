@@ -62,6 +62,11 @@ class WorkerOperations(Operations):
         """When each became ready, by its id; locked."""
         return {row["id"]: row["ready_at"] for row in await self._rows("pending_jobs", since=since, limit=limit)}
 
+    async def has_pending(self) -> bool:
+        """Whether there is any that may be leased; nothing is locked."""
+        row = await self._row("has_pending")
+        return row is not None and bool(row["has_pending"])
+
     async def lease_jobs(self, ids: Sequence[int], lease_seconds: float, worker_id: str, token: int) -> None:
         await self._run("lease_jobs", ids=ids, lease_seconds=lease_seconds, worker_id=worker_id, token=token)
 

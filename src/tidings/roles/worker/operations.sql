@@ -6,6 +6,10 @@ SELECT id, lease_until AS ready_at FROM webhook_delivery_jobs
  WHERE status = 'Pending' AND lease_until BETWEEN :since AND {now}
  ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED;
 
+-- has_pending: whether there is any, by one row
+SELECT (SELECT id FROM webhook_delivery_jobs
+         WHERE status = 'Pending' AND lease_until <= {now} ORDER BY lease_until LIMIT 1) IS NOT NULL AS has_pending;
+
 -- lease_jobs: they belong to this worker for a while, under a token that nobody else has
 UPDATE webhook_delivery_jobs
    SET status = 'Leased', lease_until = {now + :lease_seconds}, worker_id = :worker_id, lease_token = :token

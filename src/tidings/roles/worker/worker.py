@@ -7,13 +7,22 @@ import asyncio
 import datetime
 import secrets
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from tidings.courier import Courier, Result
 from tidings.db.engine import Engine
-from tidings.decisions.leasing import has_time, waiting_room
+from tidings.decisions.leasing import (
+    LONGEST_DELAY,
+    give_back_delay,
+    has_time,
+    slots_for_the_slow,
+    waiting_room,
+    width_of_the_unknown,
+)
 from tidings.errors import SecretsUnusable
 from tidings.model.job import JobStatus
 from tidings.roles.worker.endpoints import Endpoint, open_endpoint, request_of
@@ -37,6 +46,7 @@ SECONDS_BETWEEN_SWEEPS = 1.0
 SECONDS_UNTIL_ALLOWED = 30.0
 # What a request is thought to take while nobody knows.
 SECONDS_OF_A_REQUEST = 1.0
+SECONDS_UNTIL_ROOM = 5.0
 # With more than this many reports unheard nothing new is leased: memory is bounded, and what is sent can be reported.
 MOST_UNHEARD = 1000
 _LONGEST_WAIT = 0.2
@@ -76,20 +86,31 @@ class Waiting:
 
 
 class Worker:
-    """`engine` is one of the role job_worker, with room for two sessions."""
+    """`engine` is one of the role job_worker, with room for two sessions. `on_reported`: reports were committed."""
 
-    def __init__(self, engine: Engine, courier: Courier, vault: Vault, worker_id: str, limits: WorkerLimits) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        courier: Courier,
+        vault: Vault,
+        worker_id: str,
+        limits: WorkerLimits,
+        on_reported: Callable[[], None] = lambda: None,
+    ) -> None:
         self._engine = engine
         self._courier = courier
         self._vault = vault
         self._worker_id = worker_id
         self._limits = limits
         self._freed = asyncio.Event()
-        self._reporter = Reporter(engine, worker_id, self._freed.set)
+        self._on_reported = on_reported
+        self._reporter = Reporter(engine, worker_id, self._heard)
         self._installation_id = ""
         self._waiting: dict[int, deque[Waiting]] = defaultdict(deque)
-        self._in_flight: Counter[int] = Counter()
+        # When each began, the oldest first.
+        self._in_flight: dict[int, dict[asyncio.Task[None], float]] = defaultdict(dict)
         self._pace: dict[int, float] = {}
+        self._served_until: dict[int, float] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._since = EPOCH
         self._swept_at = float("-inf")
@@ -118,6 +139,11 @@ class Worker:
             self._relieve(subscription)
         return bool(leased)
 
+    async def look(self) -> bool:
+        """Whether a step would find something: jobs to lease, by one statement, or some that have waited too long."""
+        self._reporter.start()
+        return bool(self._waiting) or await WorkerOperations.alone(self._engine, WorkerOperations.has_pending)
+
     async def close(self) -> None:
         """What was not sent is given back, what is under way is waited for and reported, all before leases end."""
         deadline = _now() + self._limits.lease_seconds
@@ -135,6 +161,10 @@ class Worker:
         if self._reporter.unheard >= MOST_UNHEARD:
             return 0
         return max(0, self._limits.slots - len(self._sending))
+
+    def _heard(self) -> None:
+        self._freed.set()
+        self._on_reported()
 
     async def _free_slots(self) -> int:
         """A few at once rather than one by one, but without keeping a free slot waiting."""
@@ -195,20 +225,54 @@ class Worker:
 
     def _fill(self, subscription: int) -> None:
         queue = self._waiting[subscription]
-        while queue and self._in_flight[subscription] < queue[0].endpoint.max_in_flight:
+        while queue and self._may_start(queue[0]):
             self._start(queue.popleft())
         if not queue:
             del self._waiting[subscription]
 
+    def _may_start(self, waiting: Waiting) -> bool:
+        """Those that hang, and those of which nobody knows yet whether they do, leave slots for the others."""
+        subscription, slots = waiting.job.subscription_id, self._limits.slots
+        width = waiting.endpoint.max_in_flight
+        if subscription not in self._pace:
+            width = width_of_the_unknown(width, slots, len(self._sending))
+        if len(self._in_flight.get(subscription, ())) >= width:
+            return False
+        return not self._is_slow(subscription) or self._slow_under_way() < slots_for_the_slow(slots)
+
+    def _is_slow(self, subscription: int) -> bool:
+        return self._seconds_of_a_request(subscription) > SECONDS_OF_A_REQUEST
+
+    def _slow_under_way(self) -> int:
+        return sum(len(tasks) for subscription, tasks in self._in_flight.items() if self._is_slow(subscription))
+
     def _relieve(self, subscription: int) -> None:
         """What a crowded subscription can't be sent soon goes back, so that others may send it or it waits unleased."""
         queue = self._waiting.get(subscription)
+        if queue and not self._in_flight.get(subscription):
+            # The slots for slow ones are taken by others.
+            while queue:
+                self._reporter.give_back(queue.popleft().job, "crowded", SECONDS_UNTIL_ROOM)
+            del self._waiting[subscription]
         if not queue or len(queue) <= (width := queue[0].endpoint.max_in_flight):
             return
         spare = self._limits.slots - sum(map(len, self._waiting.values())) + len(queue)
-        room = waiting_room(width, self._pace.get(subscription, SECONDS_OF_A_REQUEST), spare)
-        while len(queue) > room.places:
-            self._reporter.give_back(queue.pop().job, "crowded", room.delay)
+        room = waiting_room(width, self._seconds_of_a_request(subscription), spare)
+        now = time.monotonic()
+        until = max(self._served_until.get(subscription, now), now + room.places * room.seconds_between)
+        surplus = [queue.pop() for _ in range(len(queue) - room.places)]
+        for waiting in reversed(surplus):
+            until = min(until + room.seconds_between, now + LONGEST_DELAY)
+            self._reporter.give_back(waiting.job, "crowded", give_back_delay(until - now))
+        self._served_until[subscription] = until
+
+    def _seconds_of_a_request(self, subscription: int) -> float:
+        """By those that have ended, or as long as half of those under way have taken by now: one proves nothing."""
+        pace = self._pace.get(subscription, SECONDS_OF_A_REQUEST)
+        begun = self._in_flight.get(subscription)
+        if not begun:
+            return pace
+        return max(pace, time.monotonic() - next(islice(begun.values(), len(begun) // 2, None)))
 
     def _give_back_overdue(self) -> None:
         """What waits behind slow requests goes back in time: a lease that ends unsent would count as an expiry."""
@@ -222,15 +286,15 @@ class Worker:
         return has_time(waiting.until - _now(), waiting.endpoint.timeout, self._limits.margin)
 
     def _start(self, waiting: Waiting) -> None:
-        self._in_flight[waiting.job.subscription_id] += 1
         task = asyncio.create_task(self._send(waiting))
+        self._in_flight[waiting.job.subscription_id][task] = time.monotonic()
         self._sending.add(task)
         task.add_done_callback(lambda done: self._ended(done, waiting.job))
 
     def _ended(self, task: asyncio.Task[None], job: LeasedJob) -> None:
         subscription = job.subscription_id
         self._sending.discard(task)
-        self._in_flight[subscription] -= 1
+        del self._in_flight[subscription][task]
         if not self._in_flight[subscription]:
             del self._in_flight[subscription]
         if subscription in self._waiting:

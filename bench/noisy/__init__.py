@@ -1,0 +1,1 @@
+"""Measures what a bad endpoint costs the good ones."""
