@@ -8,9 +8,14 @@ import pytest
 
 import tidings
 from tests.support.database import Database
+from tests.support.fault_proxy import FaultProxy
 from tests.support.waiting import eventually
+from tidings import processes as processes_module
+from tidings.db.engine import open_engine
 from tidings.runtime import presence as presence_module
 from tidings.runtime.presence import new_worker_id, show_presence
+from tidings.telemetry.bus import listening
+from tidings.telemetry.notices import Notice, ServerAwaited
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +84,25 @@ async def test_who_died_without_a_word_is_forgotten_after_a_day(engine: Database
     stopping.set()
     await showing
     assert await others() == ["here"]
+
+
+async def test_one_who_ends_while_the_server_is_away_does_not_wait_for_it(
+    engine: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has been trying to give a sign of life, and would go on with that for as long as its patience lasts."""
+    monkeypatch.setattr(processes_module, "SECONDS_TO_LEAVE", 0.1)
+    heard: list[Notice] = []
+    with FaultProxy(engine.server.port, engine.kind) as proxy, listening(heard.append):
+        url = proxy.url(engine.url("job_worker"))
+        opened = await open_engine(url, owner="job_worker", names=engine.names, patience=60)
+        proxy.refuse_connections(True)
+        proxy.cut_all()
+
+        async def work() -> None:
+            async with processes_module._present(opened, "me", "worker"):
+                await eventually(lambda: [one for one in heard if isinstance(one, ServerAwaited)], what="its trying")
+
+        await asyncio.wait_for(work(), 20)
 
 
 def test_no_two_processes_have_the_same_name() -> None:

@@ -13,6 +13,8 @@ ALL_ROLES = (*ROLE_NAMES, OWNER)
 # What these want in order comes so from an index. Where statistics are older than a backlog, another index over the
 # same rows looks as good to PostgreSQL, and the whole backlog would be read and sorted for each batch.
 _NEVER_SORT = {"saga_orchestrator", "job_worker", "lease_cleaner"}
+# What it asks without a transaction, which would say so, must not read a log that has grown since it was planned.
+_NEVER_SCAN = {"event_router"}
 _DEFINER_NEEDS = "SELECT, INSERT, UPDATE, DELETE, TRIGGER, EXECUTE, CREATE TEMPORARY TABLES"
 
 
@@ -61,6 +63,7 @@ def _postgresql(names: Names, passwords: Mapping[str, str], dialect: str) -> Ite
                 f'GRANT "{names.group(role)}" TO "{login}"',
                 f'ALTER ROLE "{login}" SET search_path = "{names.schema}"',
                 *([f'ALTER ROLE "{login}" SET enable_sort = off'] if role in _NEVER_SORT else []),
+                *([f'ALTER ROLE "{login}" SET enable_seqscan = off'] if role in _NEVER_SCAN else []),
             ),
         )
 

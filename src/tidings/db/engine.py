@@ -6,8 +6,8 @@ A step is a whole transaction; a transient error re-runs all of it, which is saf
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from tidings.db import mysql, postgresql
@@ -37,8 +37,17 @@ class Engine:
     `connections` counts those that were ever made: a new number tells that one had to be made.
     """
 
-    def __init__(self, connect: Callable[[], Awaitable[Session]], first: Session, *, owner: str, size: int) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Session]],
+        first: Session,
+        *,
+        owner: str,
+        size: int,
+        is_shared: bool = False,
+    ) -> None:
         self._dial = connect
+        self._is_shared = is_shared
         self._idle: list[Session] = [first]
         self._room = asyncio.Semaphore(size)
         self._closed = False
@@ -49,15 +58,25 @@ class Engine:
 
     async def step(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Runs `work` in one transaction, and all of it again after a transient error."""
-        for attempt in range(1, _ATTEMPTS):
-            try:
-                async with self.transaction() as transaction:
-                    return await work(transaction)
-            except TransientFailure as error:
-                tell(StepRetried(self.owner, attempt, error.what))
-                await asyncio.sleep(random.uniform(0.5, 1) * _FIRST_PAUSE * 2**attempt)
-        async with self.transaction() as transaction:
-            return await work(transaction)
+        return await self._again_and_again(self.transaction, work)
+
+    async def alone(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Runs a single statement without a transaction around it, and again after a transient error.
+
+        Our own logins bring along what the planner must know; any other gets it with a transaction.
+        """
+        return await self._again_and_again(self.transaction if self._is_shared else self._without_transaction, work)
+
+    @property
+    def can_notify(self) -> bool:
+        return self.dialect.notify is not None
+
+    async def notify(self, channels: Iterable[str]) -> None:
+        """Tells whoever listens, in a transaction of its own; nobody, where the engine has no notifications."""
+        if self.dialect.notify is None:
+            return
+        async with self.bare_session() as session:
+            await session.command(f"/* {self.owner}.notify */ {'; '.join(map(self.dialect.notify, channels))}")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -89,11 +108,35 @@ class Engine:
         """A session beside the others, outside of any transaction; the caller closes it."""
         return await self._connect()
 
+    async def twin(self) -> "Engine":
+        """The same way to the database with one session, for another thread and its loop; the caller closes it."""
+        return Engine(self._dial, await self._dial(), owner=self.owner, size=1, is_shared=self._is_shared)
+
     async def close(self) -> None:
         """Closes what is idle now; a session that is still in use is closed when it comes back."""
         self._closed = True
         while self._idle:
             await self._idle.pop().close()
+
+    @asynccontextmanager
+    async def _without_transaction(self) -> AsyncIterator[Transaction]:
+        async with self.bare_session() as session:
+            yield Transaction(session)
+
+    async def _again_and_again(
+        self,
+        place: Callable[[], AbstractAsyncContextManager[Transaction]],
+        work: Callable[[Transaction], Awaitable[T]],
+    ) -> T:
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                async with place() as transaction:
+                    return await work(transaction)
+            except TransientFailure as error:
+                tell(StepRetried(self.owner, attempt, error.what))
+                await asyncio.sleep(random.uniform(0.5, 1) * _FIRST_PAUSE * 2**attempt)
+        async with place() as transaction:
+            return await work(transaction)
 
     async def _connect(self) -> Session:
         session = await self._dial()
@@ -165,7 +208,7 @@ async def open_engine(
     async def connect() -> Session:
         return await _patiently(address, patience, application=f"tidings {owner}", schema=used, group=group)
 
-    return Engine(connect, await connect(), owner=owner, size=size)
+    return Engine(connect, await connect(), owner=owner, size=size, is_shared=bool(group))
 
 
 async def _patiently(address: Address, patience: float, **how: str) -> Session:

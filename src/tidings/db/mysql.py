@@ -3,7 +3,7 @@
 import asyncio
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from tidings.db.session import Arguments, Row, Server, act_as
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
+    LockTimedOut,
     LoginRefused,
     SchemaError,
     ServerUnreachable,
@@ -34,7 +35,6 @@ from tidings.errors import (
 OLDEST = {"mariadb": (10, 6), "mysql": (8, 0, 29)}
 
 _TRANSIENT = {
-    1205,  # lock wait timeout
     1213,  # deadlock
     1020,  # record has changed since last read
     1040,  # too many connections
@@ -42,6 +42,7 @@ _TRANSIENT = {
     1290,  # read-only: this server is no longer the primary
     1792,  # the same, for transactions
 }
+_LOCK_TIMED_OUT = 1205
 _LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031}
 _REFUSED = {1044, 1045, 1698, 4151}
 # No right (1044–1370), no such table, column or routine, no room, no time.
@@ -81,6 +82,9 @@ class MysqlSession:
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         _, matched = await self._execute(literal_text(statement, arguments))
         return matched
+
+    async def listen(self, channels: Sequence[str], heard: Callable[[str], None], lost: Callable[[], None]) -> None:
+        raise StatementFailed(f"{self.server} has no notifications.")
 
     async def close(self) -> None:
         try:
@@ -127,6 +131,8 @@ def _is_of_the_driver(error: MySQLError) -> bool:
 
 def _in_our_words(error: MySQLError) -> DatabaseError:
     code, message = _code(error), str(error.args[-1]) if error.args else type(error).__name__
+    if code == _LOCK_TIMED_OUT:
+        return LockTimedOut(f"The database: {message} ({code})")
     if code in _TRANSIENT or code in _LOST or _is_of_the_driver(error):
         return TransientFailure(f"The database: {message} ({code})")
     refusal = StatementDenied if code in _DENIED else StatementFailed

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
+from tidings.db.asking import Flow
 from tidings.db.dialect import Dialect
 from tidings.db.engine import Engine
 from tidings.db.session import Row, Session
@@ -18,6 +19,7 @@ class Operations:
 
     def __init__(self, transaction: Transaction, dialect: Dialect) -> None:
         self._transaction = transaction
+        self._dialect = dialect
         self._statements = load_statements(type(self).__module__.rpartition(".")[0], dialect)
 
     @classmethod
@@ -26,9 +28,18 @@ class Operations:
         return await engine.step(lambda transaction: work(cls(transaction, engine.dialect)))
 
     @classmethod
+    async def alone(cls, engine: Engine, work: Callable[[Self], Awaitable[T]]) -> T:
+        """A single statement that needs no transaction; run again after a transient error, so it must bear that."""
+        return await engine.alone(lambda transaction: work(cls(transaction, engine.dialect)))
+
+    @classmethod
     def on_session(cls, session: Session, dialect: Dialect) -> Self:
         """Statements outside of any transaction, each committed by itself."""
         return cls(Transaction(session), dialect)
+
+    async def wait_at_most(self, seconds: float) -> None:
+        """A row that somebody else's transaction holds for longer is LockTimedOut; MySQL keeps that for the session."""
+        await self._transaction.command(self._dialect.lock_patience(seconds))
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
         """What fails inside is undone; what was done before it stays."""
@@ -45,3 +56,13 @@ class Operations:
 
     async def _run(self, name: str, /, **arguments: Any) -> int:
         return await self._transaction.run(self._statements[name], **arguments)
+
+    async def _answer(self, flow: Flow[T]) -> T:
+        """Runs what the flow asks for until it is done; what it came to."""
+        try:
+            ask = next(flow)
+            while True:
+                ask = flow.send(await self._rows(ask.statement, **ask.arguments))
+        except StopIteration as end:
+            result: T = end.value
+            return result

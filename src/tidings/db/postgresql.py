@@ -1,7 +1,7 @@
 """Speaks to PostgreSQL through asyncpg: connects, sets the session, puts its errors into our words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
     DatabaseUrlInvalid,
+    LockTimedOut,
     LoginRefused,
     SchemaError,
     ServerUnreachable,
@@ -28,7 +29,6 @@ OLDEST = (14,)
 _TRANSIENT = {
     "40001",  # serialization failure
     "40P01",  # deadlock
-    "55P03",  # lock not available
     "53300",  # too many connections
     "57P01",  # shutdown by an administrator
     "57P02",  # shutdown after a crash
@@ -36,6 +36,7 @@ _TRANSIENT = {
     "25006",  # read-only: this server is no longer the primary
     "26000",  # a prepared statement is gone: a pooler gave us another session
 }
+_LOCK_TIMED_OUT = "55P03"
 _FATAL = {"FATAL", "PANIC"}
 # Classes of SQLSTATE: rights and names, resources, interventions, errors of the system.
 _DENIED = ("42", "53", "57", "58")
@@ -71,6 +72,15 @@ class PostgresqlSession:
             tag = await self._connection.execute(numbered_text(statement), *positional(statement, arguments))
         count = str(tag).rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
+
+    async def listen(self, channels: Sequence[str], heard: Callable[[str], None], lost: Callable[[], None]) -> None:
+        def hear(connection: Any, pid: int, channel: str, payload: str) -> None:
+            heard(channel)
+
+        with self.our_words():
+            self._connection.add_termination_listener(lambda _: lost())
+            for channel in channels:
+                await self._connection.add_listener(channel, hear)
 
     async def close(self) -> None:
         try:
@@ -119,6 +129,8 @@ def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
     code = error.sqlstate or ""
     # A plan that a migration has made invalid is made anew the next time.
     stale = isinstance(error, asyncpg.InvalidCachedStatementError)
+    if code == _LOCK_TIMED_OUT:
+        return LockTimedOut(f"PostgreSQL: {error}")
     if code in _TRANSIENT or code.startswith("08") or error.severity_en in _FATAL or stale:
         return TransientFailure(f"PostgreSQL: {error}")
     refusal = StatementDenied if code.startswith(_DENIED) else StatementFailed

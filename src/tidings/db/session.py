@@ -1,7 +1,7 @@
 """One connection to one database, as every engine must offer it; the rest of `db/` is the same for all of them."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,6 +42,9 @@ class Session(Protocol):
 
     async def run(self, statement: Statement, arguments: Arguments) -> int:
         """How many rows matched, also where nothing was to change in them."""
+
+    async def listen(self, channels: Sequence[str], heard: Callable[[str], None], lost: Callable[[], None]) -> None:
+        """From now on calls `heard` with a channel when somebody notifies it, and `lost` when this session is."""
 
     async def close(self) -> None:
         """Takes leave of the server, if it still listens."""

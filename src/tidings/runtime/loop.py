@@ -1,29 +1,73 @@
-"""Runs one step after the other until it is told to stop; pauses when there is nothing to do or something is wrong."""
+"""Runs one step after the other until it is told to stop; pauses when there is nothing to do or something is wrong.
+
+For a while after work it looks often. Then seldom, by a question that costs less than a step, until it finds something
+or a bell is rung. A bell is a hint: whatever it could tell is found without it, a pause later.
+"""
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from tidings.errors import TidingsError
+from tidings.runtime.bell import Bell
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import StepFailed, StopOverdue
+
+Step = Callable[[], Awaitable[bool]]
 
 IDLE_PAUSE = 0.05
 LONGEST_PAUSE = 5.0
 # A step is a short transaction; one that takes longer waits for a server that is away.
 SECONDS_TO_FINISH = 5.0
+# Work seldom comes alone.
+SECONDS_ALERT = 2.0
+# However often a bell is rung, so long is between the steps that it brings about: what comes meanwhile is one batch.
+SECONDS_GATHERING = 0.02
+# With the signs of life of its process, an idle role asks twice a second.
+SECONDS_BETWEEN_LOOKS = 0.53
+# A look that takes long, since the server keeps dead rows for somebody, is made so seldom that it takes this part.
+_LONG_LOOK, _PART_FOR_LOOKS = 0.1, 0.1
+# So that many of a kind do not ask in the same millisecond.
+_SPREAD = 0.02
 
 
-async def keep_going(role: str, step: Callable[[], Awaitable[bool]], stopping: asyncio.Event) -> None:
-    """`step` says whether there was something to do.
+@dataclass(frozen=True)
+class Pace:
+    """How often an idle role looks, and at which moments: those of the clock, which all processes have in common.
 
-    A step that was begun is finished before the end; one that does not finish is broken off, which undoes it.
+    So who comes `phase` seconds after another finds at once what that one has made, not half a pause later.
     """
-    going = asyncio.create_task(_go_on(role, step, stopping), name=role)
+
+    between_looks: float = SECONDS_BETWEEN_LOOKS
+    phase: float = 0.0
+
+    def until_next(self, now: float) -> float:
+        """Seconds from `now` until the next look; a timer that fires a little early does not make two of one."""
+        left = self.between_looks - (now - self.phase) % self.between_looks
+        return left if left >= self.between_looks / 2 else left + self.between_looks
+
+
+@dataclass(frozen=True)
+class Work:
+    """`step` says whether there was something to do, `look` whether a step would find something."""
+
+    step: Step
+    look: Step | None = None
+    pace: Pace = Pace()
+
+
+async def keep_going(role: str, work: Work | Step, stopping: asyncio.Event, bell: Bell | None = None) -> None:
+    """A step that was begun is finished before the end; one that does not finish is broken off, which undoes it."""
+    bell = bell or Bell()
+    what = work if isinstance(work, Work) else Work(work)
+    going = asyncio.create_task(_go_on(role, what, stopping, bell), name=role)
     told = asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({going, told}, return_when=asyncio.FIRST_COMPLETED)
+        bell.ring()  # it may be in a pause
         _, late = await asyncio.wait({going}, timeout=SECONDS_TO_FINISH)
         if late:
             tell(StopOverdue(role, SECONDS_TO_FINISH))
@@ -34,11 +78,14 @@ async def keep_going(role: str, step: Callable[[], Awaitable[bool]], stopping: a
         await _cancelled(going)
 
 
-async def _go_on(role: str, step: Callable[[], Awaitable[bool]], stopping: asyncio.Event) -> None:
-    failures = 0
+async def _go_on(role: str, work: Work, stopping: asyncio.Event, bell: Bell) -> None:
+    failures, is_rung, spread = 0, True, random.uniform(0, _SPREAD)
+    worked_at = time.monotonic()
     while not stopping.is_set():
+        began = time.monotonic()
+        is_alert = began - worked_at < SECONDS_ALERT
         try:
-            busy = await step()
+            busy = (is_rung or is_alert or work.look is None or await work.look()) and await work.step()
             failures = 0
         except TidingsError as error:
             failures += 1
@@ -46,8 +93,17 @@ async def _go_on(role: str, step: Callable[[], Awaitable[bool]], stopping: async
             tell(StepFailed(role, error.what, round(seconds, 2)))
             await pause(stopping, seconds)
             continue
-        if not busy:
-            await pause(stopping, IDLE_PAUSE)
+        if busy:
+            worked_at = time.monotonic()
+            continue
+        took = time.monotonic() - began
+        seconds = IDLE_PAUSE if is_alert else _seldom(took, work.pace.until_next(time.time() - spread))
+        if is_rung := await bell.heard(seconds):
+            await asyncio.sleep(max(0.0, began + SECONDS_GATHERING - time.monotonic()))
+
+
+def _seldom(took: float, seconds: float) -> float:
+    return seconds if took < _LONG_LOOK else max(seconds, min(took / _PART_FOR_LOOKS, LONGEST_PAUSE))
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:

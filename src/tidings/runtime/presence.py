@@ -27,13 +27,13 @@ async def show_presence(engine: Engine, worker_id: str, process: str, stopping: 
     """Until all must stop."""
     while not stopping.is_set():
         try:
-            await PresenceOperations.step(engine, lambda operations: _sign(operations, worker_id, process))
+            await PresenceOperations.alone(engine, lambda operations: _sign(operations, worker_id, process))
         except TidingsError as error:
             tell(StepFailed(f"presence of {process}", error.what, SECONDS_BETWEEN_SIGNS))
         await pause(stopping, SECONDS_BETWEEN_SIGNS)
     # If it can't be done, it will be forgotten.
     with suppress(TidingsError, TimeoutError):
-        leaving = PresenceOperations.step(engine, lambda operations: operations.mark_gone(worker_id))
+        leaving = PresenceOperations.alone(engine, lambda operations: operations.mark_gone(worker_id))
         await asyncio.wait_for(leaving, SECONDS_TO_LEAVE)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.database import Database
-from tests.support.fault_proxy import CUT, Fault, FaultProxy
+from tests.support.fault_proxy import CUT, FREEZE, Fault, FaultProxy
 from tests.support.waiting import eventually
 from tidings.db.engine import open_engine
 from tidings.model.job import JobStatus
@@ -205,6 +205,43 @@ async def test_a_report_and_a_reset_at_once_leave_one_of_them(leases: Leases) ->
             assert (row["id"] in lost, row["lease_resets"]) == (False, 0)
         else:
             assert (row["id"] in lost, row["status"], row["lease_resets"]) == (True, "Pending", 1)
+
+
+async def test_a_lease_that_is_being_reported_is_passed_over(leases: Leases) -> None:
+    """Catalogue A7: the worker was a moment faster, and has not committed yet."""
+    (job,) = await leases.jobs(1)
+    database, cleaner = leases.database, await leases.cleaner()
+    with FaultProxy(database.server.port, database.kind, Fault("job_worker.commit", FREEZE)) as proxy:
+        worker = await open_engine(proxy.url(database.url("job_worker")), owner="job_worker", names=database.names)
+        reporting = asyncio.create_task(WorkerOperations.step(worker, lambda it: it.report([report_of(job)])))
+        await proxy.until_fired()
+        assert not (await cleaner.step()).did_work
+        proxy.thaw()
+        assert await reporting == set()
+        await worker.close()
+    assert not (await cleaner.step()).did_work
+    (row,) = await leases.rows()
+    assert (row["status"], row["lease_resets"], row["lease_token"]) == ("Completed", 0, 17)
+
+
+async def test_a_report_that_waits_for_a_reset_comes_too_late(leases: Leases) -> None:
+    """Catalogue A7, the other way round: the cleaner has chosen the lease, and writes after the worker asked."""
+    (job,) = await leases.jobs(1)
+    database, worker = leases.database, await leases.worker()
+    with FaultProxy(database.server.port, database.kind, Fault("cleaner.stale_leases", FREEZE, "after")) as proxy:
+        url = proxy.url(database.url("lease_cleaner"))
+        engine = await open_engine(url, owner="lease_cleaner", names=database.names)
+        cleaning = asyncio.create_task(Cleaner(engine, 3, patience=0).step())
+        await proxy.until_fired()
+        reporting = asyncio.create_task(WorkerOperations.step(worker, lambda it: it.report([report_of(job)])))
+        _, waiting = await asyncio.wait({reporting}, timeout=0.3)
+        assert waiting
+        proxy.thaw()
+        assert await cleaning == Cleaned(reset=1)
+        assert await reporting == {job}
+        await engine.close()
+    (row,) = await leases.rows()
+    assert (row["status"], row["lease_resets"], row["finished_at"]) == ("Pending", 1, None)
 
 
 async def test_a_batch_is_bounded_and_the_longest_expired_come_first(leases: Leases) -> None:

@@ -56,6 +56,10 @@ class Cleaner:
         failed = sum(map(self._is_poisoned, stale))
         return Cleaned(reset=len(stale) - failed, failed=failed)
 
+    async def look(self) -> bool:
+        """Whether a step would find something; one statement."""
+        return await CleanerOperations.alone(self._engine, CleanerOperations.has_stale)
+
     async def _clean(self, operations: CleanerOperations) -> list[StaleLease]:
         # Asked in here: only now it is known whether the connection had to be made anew.
         if self._is_too_early():

@@ -20,6 +20,10 @@ class CleanerOperations(Operations):
     async def stale_leases(self, limit: int) -> list[StaleLease]:
         return [StaleLease(**row) for row in await self._rows("stale_leases", limit=limit)]
 
+    async def has_stale(self) -> bool:
+        row = await self._row("has_stale")
+        return row is not None and bool(row["has_stale"])
+
     async def reset_leases(self, ids: Sequence[int], token: int) -> None:
         if ids:
             await self._run("reset_leases", ids=ids, token=token)

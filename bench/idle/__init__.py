@@ -1,0 +1,1 @@
+"""Measures what a system costs that has nothing to do."""
