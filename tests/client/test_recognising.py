@@ -63,7 +63,7 @@ def test_what_is_no_connection_of_ours_is_refused_with_the_list_of_those_that_ar
     with pytest.raises(tidings.TidingsError) as refused:
         tidings.publish(connection, "a", {})
     assert isinstance(refused.value, TypeError)
-    assert refused.value.what == f"{named} is no connection that Tidings can publish on."
+    assert refused.value.what == f"{named} is no connection that Tidings can write on."
     for known in ("psycopg (Connection, AsyncConnection)", "asyncpg", "django", "AsyncSession", "MySQLdb", "asyncmy"):
         assert known in refused.value.remedy
 

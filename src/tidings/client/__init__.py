@@ -1,5 +1,6 @@
-"""Publishing inside the caller's own transaction, on whatever connection he has. Imports no driver by itself."""
+"""Publishing and submitting in the caller's own transaction, on whatever connection he has; no driver is imported."""
 
 from tidings.client.publishing import Event, publish, publish_many
+from tidings.client.submitting import NewTask, submit_task, submit_tasks
 
-__all__ = ["Event", "publish", "publish_many"]
+__all__ = ["Event", "NewTask", "publish", "publish_many", "submit_task", "submit_tasks"]

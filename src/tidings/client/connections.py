@@ -31,7 +31,7 @@ KNOWN: dict[tuple[str, str], Callable[[Any], Way | OpeningWay]] = {
 
 
 class ConnectionUnknown(InputRefused, TypeError):
-    """What was given is no connection that we can publish on."""
+    """What was given is no connection that we can write on."""
 
 
 def recognise(connection: Any) -> Way | OpeningWay:
@@ -74,7 +74,7 @@ def _unknown(kind: type[Any], over: str = "") -> ConnectionUnknown:
         packages.setdefault(package, []).append(name)
     known = "; ".join(f"{package} ({', '.join(names)})" for package, names in packages.items())
     return ConnectionUnknown(
-        f"{kind.__module__}.{kind.__qualname__}{over} is no connection that Tidings can publish on.",
+        f"{kind.__module__}.{kind.__qualname__}{over} is no connection that Tidings can write on.",
         f"Give a connection of {known}.",
         field="connection",
     )

@@ -20,7 +20,7 @@ class DriverUnknown(Exception):
 
 @dataclass(frozen=True)
 class Way:
-    """A caller's connection as publishing needs it; `fetch` gives rows, or an awaitable of them if `is_async`."""
+    """A caller's connection as we need it; `fetch` gives rows, or an awaitable of them if `is_async`."""
 
     dialect: Dialect
     mark: Mark

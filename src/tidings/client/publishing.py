@@ -5,23 +5,19 @@ Nothing here begins, commits or rolls back, and no savepoint is made. The caller
 there, of many some may be stored without the others.
 """
 
-import re
 import uuid
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from tidings.client.binding import bind
-from tidings.client.connections import opened, recognise
-from tidings.client.drivers import OpeningWay, Way
-from tidings.db.statements import load_statements
+from tidings.client.driving import drive, then
+from tidings.client.listing import accepted_list
 from tidings.decisions.accepting import accept
-from tidings.errors import EventRefused, InputRefused
-from tidings.model.event import EventLimits, NewEvent, Published
-from tidings.roles.ingest.publishing import Ask, publishing
+from tidings.errors import EventRefused
+from tidings.model.event import EventLimits, NewEvent
+from tidings.roles.ingest.publishing import publishing
 
 _STATEMENTS = "tidings.roles.ingest"
-_SCHEMA = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _LIMITS = EventLimits()
 
 
@@ -35,10 +31,6 @@ class Event:
     event_domain: str = "default"
     event_stream: str = ""
     correlation_id: str | None = None
-
-
-_FIELDS = frozenset(field.name for field in fields(Event))
-_REQUIRED = frozenset({"event_type", "payload"})
 
 
 def publish(
@@ -59,8 +51,8 @@ def publish(
     was published before gives the first event again, as a duplicate.
     """
     event = Event(event_type, payload, external_id, event_domain, event_stream, correlation_id)
-    published = _publish_on(connection, [_accepted(event, limits)], schema)
-    return published[0] if isinstance(published, list) else _first_of(published)
+    published = drive(connection, _STATEMENTS, schema, publishing([_accepted(event, limits)]))
+    return then(published, lambda all: all[0])
 
 
 def publish_many(
@@ -74,8 +66,8 @@ def publish_many(
 
     If one of them is refused, nothing was written.
     """
-    accepted = [_accepted_in_list(place, event, limits) for place, event in enumerate(events)]
-    return _publish_on(connection, accepted, schema)
+    accepted = accepted_list(events, Event, "event", EventRefused, lambda event: _accepted(event, limits))
+    return drive(connection, _STATEMENTS, schema, publishing(accepted))
 
 
 def _accepted(event: Event, limits: EventLimits) -> NewEvent:
@@ -88,74 +80,3 @@ def _accepted(event: Event, limits: EventLimits) -> NewEvent:
         correlation_id=str(uuid.uuid4()) if event.correlation_id is None else event.correlation_id,
         limits=limits,
     )
-
-
-def _accepted_in_list(place: int, event: Event | Mapping[str, Any], limits: EventLimits) -> NewEvent:
-    try:
-        return _accepted(event if isinstance(event, Event) else _event(event), limits)
-    except EventRefused as error:
-        field = f"events[{place}]" + (f".{error.field}" if error.field else "")
-        raise EventRefused(f"Event {place} of the list: {error.what}", error.remedy, field=field) from error
-
-
-def _event(given: Mapping[str, Any]) -> Event:
-    if not isinstance(given, Mapping):
-        raise EventRefused(f"it is a {type(given).__name__}.", "Give tidings.Event(…) or a dict of its fields.")
-    for wrong, what in ((given.keys() - _FIELDS, "is no field of an event"), (_REQUIRED - given.keys(), "is missing")):
-        if wrong:
-            name = min(map(str, wrong))
-            raise EventRefused(f"{name} {what}.", f"An event has {', '.join(sorted(_FIELDS))}.", field=name)
-    return Event(**given)
-
-
-def _publish_on(
-    connection: Any, events: list[NewEvent], schema: str
-) -> list[Published] | Coroutine[Any, Any, list[Published]]:
-    way, named = recognise(connection), _named(schema)
-    if isinstance(way, Way) and not way.is_async:
-        return _publish(way, events, named)
-    return _publish_async(way, connection, events, named)
-
-
-def _publish(way: Way, events: list[NewEvent], schema: str) -> list[Published]:
-    flow = publishing(events)
-    try:
-        ask = next(flow)
-        while True:
-            ask = flow.send(way.fetch(*_bound(way, ask, schema)))
-    except StopIteration as end:
-        return _published(end)
-
-
-async def _publish_async(
-    way: Way | OpeningWay, connection: Any, events: list[NewEvent], schema: str
-) -> list[Published]:
-    way = await opened(way, connection)
-    flow = publishing(events)
-    try:
-        ask = next(flow)
-        while True:
-            ask = flow.send(await way.fetch(*_bound(way, ask, schema)))
-    except StopIteration as end:
-        return _published(end)
-
-
-async def _first_of(published: Awaitable[list[Published]]) -> Published:
-    return (await published)[0]
-
-
-def _published(end: StopIteration) -> list[Published]:
-    published: list[Published] = end.value
-    return published
-
-
-def _bound(way: Way, ask: Ask, schema: str) -> tuple[str, tuple[Any, ...]]:
-    return bind(load_statements(_STATEMENTS, way.dialect, schema)[ask.statement], ask.arguments, way.mark)
-
-
-def _named(schema: str) -> str:
-    if not isinstance(schema, str) or not _SCHEMA.fullmatch(schema):
-        raise InputRefused(
-            f"{schema!r} is no name of a schema of Tidings.", "Give the one that the settings have.", field="schema"
-        )
-    return schema

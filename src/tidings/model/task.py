@@ -13,10 +13,20 @@ class TaskStatus(IntEnum):
 
 
 TASK_MOVES: Mapping[TaskStatus, frozenset[TaskStatus]] = {
-    TaskStatus.PENDING: frozenset({TaskStatus.PROCESSING}),
-    TaskStatus.PROCESSING: frozenset({TaskStatus.SUCCESS, TaskStatus.FAIL_RETRY, TaskStatus.FAIL_TERMINAL}),
+    # To FAIL_TERMINAL: cancelled by a person.
+    TaskStatus.PENDING: frozenset({TaskStatus.PROCESSING, TaskStatus.FAIL_TERMINAL}),
+    # Back to PENDING: claimed, not begun, and given back by a worker that stops.
+    TaskStatus.PROCESSING: frozenset(
+        {TaskStatus.SUCCESS, TaskStatus.FAIL_RETRY, TaskStatus.FAIL_TERMINAL, TaskStatus.PENDING}
+    ),
     TaskStatus.SUCCESS: frozenset(),
-    TaskStatus.FAIL_RETRY: frozenset({TaskStatus.PROCESSING}),
+    TaskStatus.FAIL_RETRY: frozenset({TaskStatus.PROCESSING, TaskStatus.FAIL_TERMINAL}),
     # Only by a person's retry, which is audited.
     TaskStatus.FAIL_TERMINAL: frozenset({TaskStatus.PENDING}),
 }
+
+# What stands in result_msg, in the words of the seed.
+OK = "OK"
+TIMED_OUT = "Task timed out (Worker crashed?)"
+MAX_RETRIES_EXCEEDED = "Max retries exceeded: {error}"
+LONGEST_RESULT = 2000

@@ -19,6 +19,8 @@ _JSON = {
     "mysql": "{0} LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin CHECK (JSON_VALID({0}))",
 }
 _IF_NOT_EXISTS = {"mariadb": "IF NOT EXISTS", "mysql": ""}
+# MySQL can't be asked; there nobody submits on a connection of his own.
+_IN_TRANSACTION = {"mariadb": "@@in_transaction", "mysql": "1"}
 _COLLATION = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}
 
 
@@ -55,6 +57,7 @@ def words(names: Names, dialect: Dialect, definer: str) -> Mapping[str, str]:
                 "json": _JSON[dialect.name],
                 "add_column": f"ADD COLUMN {_IF_NOT_EXISTS[dialect.name]}",
                 "if_not_exists": _IF_NOT_EXISTS[dialect.name],
+                "in_transaction": _IN_TRANSACTION[dialect.name],
             }
             if dialect.family == "mysql"
             else {}

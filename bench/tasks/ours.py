@@ -1,0 +1,153 @@
+"""Tasks that do nothing, or next to nothing: how fast they are enqueued, and how fast workers drain them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tidings
+from tests.support.database import Database
+from tests.support.sessions import Session, connect
+from tests.support.waiting import eventually
+from tidings.decisions.retrying import Backoff
+from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
+from tidings.runtime.loop import keep_going
+from tidings.tasks import Handlers
+from tidings.tasks.handlers import Terms
+from tidings.telemetry.bus import listening
+from tidings.telemetry.notices import Notice, TasksClaimed
+
+CLAIMERS = 8
+BULK = 500
+# A handler that waits for something: so a worker has a rate of its own, below what the database could do.
+SECONDS_OF_A_SHORT_ONE = 0.1
+SLOTS_FOR_SHORT_ONES = 16
+
+
+@dataclass(frozen=True)
+class Result:
+    """One case: so many tasks in so many seconds; `lost` is the part of the candidates that another claimed first."""
+
+    case: str
+    tasks: int
+    seconds: float
+    lost: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.tasks / self.seconds
+
+
+async def measure(database: Database, tasks: int, singly: int) -> list[Result]:
+    found = [await _enqueue(database, "enqueue one by one", singly, 1)]
+    found.append(await _enqueue(database, f"enqueue {BULK} at a time", tasks - singly, BULK))
+    found.append(await _drain(database, "drain, 1 worker", 1))
+    await _enqueue(database, "", tasks, BULK)
+    found.append(await _drain(database, f"drain, {CLAIMERS} workers", CLAIMERS))
+    for claimers in (1, CLAIMERS):
+        await _enqueue(database, "", 500 * claimers, BULK)
+        seconds = SECONDS_OF_A_SHORT_ONE
+        found.append(await _drain(database, f"{seconds * 1000:.0f} ms handlers, {claimers} ×", claimers, seconds))
+    return found
+
+
+async def _enqueue(database: Database, case: str, tasks: int, at_a_time: int) -> Result:
+    async with _producer(database) as submit:
+        keys = [f"{time.monotonic_ns()}-{number}" for number in range(tasks)]
+        began = time.perf_counter()
+        for first in range(0, tasks, at_a_time):
+            await submit(keys[first : first + at_a_time])
+        return Result(case, tasks, time.perf_counter() - began)
+
+
+@asynccontextmanager
+async def _producer(database: Database) -> AsyncIterator[Callable[[Sequence[str]], Awaitable[None]]]:
+    """Each call is a transaction on an application's own connection, committed."""
+    connection = await _connect(database.url("task_producer"))
+
+    async def submit(keys: Sequence[str]) -> None:
+        await connection.begin()
+        schema = database.names.schema
+        if len(keys) == 1:
+            await tidings.submit_task(connection.raw, "NOOP", keys[0], "{}", schema=schema)
+        else:
+            new = [tidings.NewTask("NOOP", key, "{}") for key in keys]
+            await tidings.submit_tasks(connection.raw, new, schema=schema)
+        await connection.commit()
+
+    try:
+        yield submit
+    finally:
+        await connection.close()
+
+
+class _Connection:
+    """What differs between the two drivers in beginning, committing and taking leave."""
+
+    def __init__(self, raw: Any, begin: Any, commit: Any, close: Any) -> None:
+        self.raw, self.begin, self.commit, self.close = raw, begin, commit, close
+
+
+async def _connect(url: str) -> _Connection:
+    if url.startswith("postgresql"):
+        import asyncpg
+
+        raw = await asyncpg.connect(url)
+        return _Connection(raw, lambda: raw.execute("BEGIN"), lambda: raw.execute("COMMIT"), raw.close)
+    from urllib.parse import urlsplit
+
+    import asyncmy
+
+    parts = urlsplit(url)
+    raw = await asyncmy.connect(
+        host=parts.hostname, port=parts.port, user=parts.username, password=parts.password, db=parts.path[1:]
+    )
+    return _Connection(raw, raw.begin, raw.commit, raw.ensure_closed)
+
+
+async def _drain(database: Database, case: str, claimers: int, seconds_each: float = 0.0) -> Result:
+    """Until the last one is stored as a success."""
+    handlers = Handlers()
+
+    @handlers.task("NOOP")
+    async def handle(payload: object) -> None:
+        if seconds_each:
+            await asyncio.sleep(seconds_each)
+
+    observer = await connect(database.url("observer"))
+
+    async def left(session: Session) -> int:
+        return int((await session.run("SELECT COUNT(*) FROM sys_pending_tasks WHERE status IN (0, 1, 3)"))[0][0])
+
+    async def is_over(session: Session) -> bool:
+        return not await left(session)
+
+    tasks = await left(observer)
+    slots = SLOTS_FOR_SHORT_ONES if seconds_each else 100
+    limits = TaskLimits(slots, 8, 5, Terms(slots, 60, 600, Backoff(60, 3600, 0.1)))
+    engines = [await database.open("task_worker", size=3) for _ in range(claimers)]
+    workers = [TaskWorker(engine, handlers, f"bench-{number}", limits) for number, engine in enumerate(engines)]
+    claims: list[TasksClaimed] = []
+    stopping = asyncio.Event()
+
+    def hear(notice: Notice) -> None:
+        assert isinstance(notice, TasksClaimed)
+        claims.append(notice)
+
+    with listening(hear, TasksClaimed):
+        began = time.perf_counter()
+        going = [asyncio.create_task(keep_going("task-worker", worker.step, stopping)) for worker in workers]
+        await eventually(lambda: sum(claim.tasks for claim in claims) >= tasks, 600, "all claims")
+        await eventually(lambda: is_over(observer), 600, "all results")
+        seconds = time.perf_counter() - began
+        stopping.set()
+        await asyncio.gather(*going)
+    for worker in workers:
+        await worker.close()
+    for engine in engines:
+        await engine.close()
+    await observer.close()
+    lost = sum(claim.lost for claim in claims)
+    return Result(case, tasks, seconds, lost / max(1, tasks + lost))

@@ -1,0 +1,1 @@
+"""The task worker: claims tasks by their version, runs handlers, stores what came of them under the same fence."""

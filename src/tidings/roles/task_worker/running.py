@@ -1,0 +1,68 @@
+"""Runs one handler and tells what came of it, whatever it does: nothing that it raises gets past here."""
+
+import traceback
+from dataclasses import dataclass
+
+from tidings.decisions.finishing import Failed, HandlerResult, Refused, Succeeded
+from tidings.errors import PayloadUnfit
+from tidings.roles.task_worker.operations import ClaimedTask
+from tidings.tasks import Fail, Handler, Retry, TaskContext
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """`trace` is where an error came from that the handler did not mean."""
+
+    result: HandlerResult
+    trace: str = ""
+
+
+WELL = Ran(Succeeded())
+
+
+async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext) -> Ran:
+    try:
+        await handler.function(*_arguments(handler, task, context))
+    except BaseException as error:  # `sys.exit()` in a handler must not end the others
+        return what_came_of(error)
+    return WELL
+
+
+def run_plain(handler: Handler, task: ClaimedTask, context: TaskContext) -> Ran:
+    try:
+        handler.function(*_arguments(handler, task, context))
+    except BaseException as error:
+        return what_came_of(error)
+    return WELL
+
+
+def _arguments(handler: Handler, task: ClaimedTask, context: TaskContext) -> tuple[object, ...]:
+    payload = handler.read_payload("null" if task.payload is None else task.payload)
+    return (payload, context) if handler.takes_context else (payload,)
+
+
+def what_came_of(error: BaseException) -> Ran:
+    match error:
+        case Retry():
+            return Ran(Failed(_words(error), error.after))
+        case Fail():
+            return Ran(Refused(_words(error)))
+        case PayloadUnfit():
+            return Ran(Failed(error.what))
+    words = _words(error)
+    name = type(error).__name__
+    return Ran(Failed(f"{name}: {words}" if words else name), _trace(error))
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own words fail it
+        return ""
+
+
+def _trace(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:
+        return ""
