@@ -1,0 +1,1 @@
+"""Retention: removes whole finished stories, where somebody asked for it."""
