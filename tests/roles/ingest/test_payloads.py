@@ -8,7 +8,8 @@ import pytest
 
 from tests.roles.ingest.events import stored
 from tests.support.database import Database
-from tidings.decisions.accepting import DEEPEST, accept
+from tidings.decisions.accepting import accept
+from tidings.decisions.texts import DEEPEST
 from tidings.errors import EventRefused
 from tidings.model.event import EventLimits, NewEvent
 from tidings.roles.ingest.service import Ingest

@@ -10,11 +10,4 @@ from tidings.roles.ingest.publishing import publishing
 class IngestOperations(Operations):
     async def publish(self, events: Sequence[NewEvent]) -> list[Published]:
         """Appends the events that are new; what each came to, in the order given."""
-        flow = publishing(events)
-        try:
-            ask = next(flow)
-            while True:
-                ask = flow.send(await self._rows(ask.statement, **ask.arguments))
-        except StopIteration as end:
-            published: list[Published] = end.value
-            return published
+        return await self._answer(publishing(events))

@@ -4,26 +4,15 @@ External ids are looked up before anything is inserted, so that known duplicates
 """
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
+from tidings.db.asking import Ask, Flow, batches, text_size
 from tidings.errors import EventRefused
 from tidings.model.event import NewEvent, Published
 
-MOST_ROWS = 500
-MOST_BYTES = 4 * 1024 * 1024
-"""Of payloads in one statement: written out as hex it still fits in the 16 MiB that MariaDB takes by default."""
-
 Key = tuple[str, str]
 """Domain, and external id as the hex of its UTF-8: rows come back so, as a caller's session may have any charset."""
-
-
-class Ask(NamedTuple):
-    """One statement to be run, by its name in operations.sql."""
-
-    statement: str
-    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,11 +23,7 @@ class Found:
     digest: str
 
 
-Rows = Sequence[Mapping[str, Any]]
-Publishing = Generator[Ask, Rows, list[Published]]
-
-
-def publishing(events: Sequence[NewEvent]) -> Publishing:
+def publishing(events: Sequence[NewEvent]) -> Flow[list[Published]]:
     """Publishes in the order given; what each event came to, in the same order."""
     keys = [_key(event) for event in events]
     firsts: dict[Key, int] = {}
@@ -65,18 +50,18 @@ def publishing(events: Sequence[NewEvent]) -> Publishing:
     return [outcome(place) for place in range(len(events))]
 
 
-def _find(statement: str, events: Sequence[NewEvent]) -> Generator[Ask, Rows, dict[Key | None, Found]]:
+def _find(statement: str, events: Sequence[NewEvent]) -> Flow[dict[Key | None, Found]]:
     found: dict[Key | None, Found] = {}
-    for batch in _batches(events):
+    for batch in batches(events, payload_size):
         rows = yield Ask(statement, {"keys": [(event.event_domain, event.external_id) for event in batch]})
         found |= {(row["event_domain"], row["external_key"]): Found(row["id"], row["digest"]) for row in rows}
     return found
 
 
-def _insert(events: Sequence[NewEvent]) -> Generator[Ask, Rows, list[int | None]]:
+def _insert(events: Sequence[NewEvent]) -> Flow[list[int | None]]:
     """The id of each event, or None where the database left it out because its external id was taken meanwhile."""
     ids: list[int | None] = []
-    for batch in _batches(events):
+    for batch in batches(events, payload_size):
         rows = yield Ask("insert_events", {"events": [_columns(event) for event in batch]})
         by_key = {(row["event_domain"], row["external_key"]): row["id"] for row in rows if row["external_key"]}
         # They have no key to be known by, but ids ascend in the order of insertion.
@@ -88,24 +73,9 @@ def _insert(events: Sequence[NewEvent]) -> Generator[Ask, Rows, list[int | None]
     return ids
 
 
-def _batches(events: Sequence[NewEvent]) -> Iterator[list[NewEvent]]:
-    """In the same order, so few and so small that one statement can carry each."""
-    batch: list[NewEvent] = []
-    size = 0
-    for event in events:
-        more = payload_size(event)
-        if batch and (len(batch) == MOST_ROWS or size + more > MOST_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(event)
-        size += more
-    if batch:
-        yield batch
-
-
 def payload_size(event: NewEvent) -> int:
     """In bytes."""
-    return len(event.payload) if event.payload.isascii() else len(event.payload.encode())
+    return text_size(event.payload)
 
 
 def _columns(event: NewEvent) -> tuple[str | None, ...]:

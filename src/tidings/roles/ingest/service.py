@@ -6,13 +6,22 @@ Answers come only after COMMIT, each request gets its own, and a bad one never f
 import asyncio
 import copy
 import random
+import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 
 from tidings.db.engine import Engine
-from tidings.errors import EventRefused, OutcomeUnknown, StatementFailed, TidingsError, TransientFailure
+from tidings.errors import (
+    EventRefused,
+    LockTimedOut,
+    OutcomeUnknown,
+    StatementFailed,
+    TidingsError,
+    TransientFailure,
+)
 from tidings.model.event import NewEvent, Published
+from tidings.roles.ingest.apart import Answer, Apart, Lonely, Request
 from tidings.roles.ingest.operations import IngestOperations
 from tidings.roles.ingest.publishing import payload_size
 from tidings.telemetry.bus import tell
@@ -22,31 +31,40 @@ _ATTEMPTS = 6
 _FIRST_PAUSE = 0.05
 
 Outcome = list[Published] | TidingsError
-Answer = asyncio.Future[list[Published]]
 
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """What one transaction takes, soft by one request, and how many transactions may be written at once."""
+    """What one transaction takes, soft by one request, and how many transactions may be written at once.
+
+    `lock_patience`: how long a transaction waits for another that holds one of its external ids, so that neighbours do
+    not wait with it. `apart_patience`: how long a request of its own does, before it is told that nothing was stored.
+    """
 
     events: int = 500
     payload_bytes: int = 4 * 1024 * 1024
     writers: int = 2
-
-
-@dataclass(eq=False, frozen=True)
-class Request:
-    events: Sequence[NewEvent]
-    answer: Answer
+    lock_patience: float = 0.25
+    apart_patience: float = 10.0
 
 
 class Ingest:
-    """Publishes for any number of concurrent callers. Keeps no task while there is nothing to do."""
+    """Publishes for any number of concurrent callers. Keeps no task while there is nothing to do.
 
-    def __init__(self, engine: Engine, limits: BatchLimits | None = None) -> None:
+    `on_published` is called after each commit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        limits: BatchLimits | None = None,
+        on_published: Callable[[], None] = lambda: None,
+    ) -> None:
         self._engine = engine
+        self._on_published = on_published
         self._limits = limits or BatchLimits()
         self._waiting: deque[Request] = deque()
+        self._apart = Apart()
         self._writers: set[asyncio.Task[None]] = set()
         self._busy = 0
         self._closed = False
@@ -58,12 +76,13 @@ class Ingest:
         if not events:
             return []
         request = Request(tuple(events), asyncio.get_running_loop().create_future())
-        self._waiting.append(request)
-        if self._busy < self._limits.writers:
+        if self._apart.holds(request):
+            self._set_apart([request])
+        else:
+            self._waiting.append(request)
+        if self._waiting and self._busy < self._limits.writers:
             self._busy += 1
-            writer = asyncio.create_task(self._write_all())
-            self._writers.add(writer)
-            writer.add_done_callback(self._writers.discard)
+            self._begin(self._write_all())
         return await request.answer
 
     async def close(self) -> None:
@@ -71,6 +90,11 @@ class Ingest:
         self._closed = True
         while self._writers:
             await asyncio.wait(self._writers)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        writer = asyncio.create_task(work)
+        self._writers.add(writer)
+        writer.add_done_callback(self._writers.discard)
 
     async def _write_all(self) -> None:
         try:
@@ -87,6 +111,11 @@ class Ingest:
         outcomes: Sequence[Outcome | Exception]
         try:
             outcomes = await self._written(batch)
+        except LockTimedOut:
+            # Whose external id it is nobody says: each tries alone, and the others go on.
+            self._waiting.extendleft(reversed([one for one in batch if not one.keys]))
+            self._set_apart([one for one in batch if one.keys])
+            return
         except Exception as error:
             outcomes = [_of_each(error) for _ in batch]
         except BaseException:
@@ -94,6 +123,41 @@ class Ingest:
             raise
         for request, outcome in zip(batch, outcomes, strict=True):
             _answer(request.answer, outcome)
+
+    def _set_apart(self, requests: Iterable[Request]) -> None:
+        deadline = time.monotonic() + self._limits.apart_patience
+        if self._apart.add(requests, deadline):
+            self._begin(self._write_apart())
+
+    async def _write_apart(self) -> None:
+        try:
+            while one := self._apart.next():
+                await self._write_alone(one)
+        except BaseException:
+            _cancel(one.request for one in self._apart.all())
+            raise
+        finally:
+            self._apart.is_written = False
+
+    async def _write_alone(self, one: Lonely) -> None:
+        if one.request.answer.done():
+            self._apart.forget(one)
+            return
+        outcome: Outcome | Exception
+        try:
+            (outcome,) = await self._written([one.request])
+        except LockTimedOut as error:
+            if time.monotonic() < one.deadline:
+                self._apart.put_back(one)
+                return
+            outcome = error
+        except Exception as error:
+            outcome = error
+        except BaseException:
+            one.request.answer.cancel()
+            raise
+        self._apart.forget(one)
+        _answer(one.request.answer, outcome)
 
     def _gathered(self) -> list[Request]:
         """As many of those who wait as one transaction may take."""
@@ -117,13 +181,18 @@ class Ingest:
             try:
                 async with self._engine.transaction() as transaction:
                     operations = IngestOperations(transaction, self._engine.dialect)
+                    if any(request.keys for request in batch):
+                        await operations.wait_at_most(self._limits.lock_patience)
                     if with_care:
                         outcomes += await _each_for_itself(operations, batch)
                     else:
                         outcomes += await _together(operations, batch)
+                self._on_published()
                 return outcomes
             except OutcomeUnknown as error:
                 return [_unknown(outcome, error) for outcome in outcomes]
+            except LockTimedOut:
+                raise
             except TransientFailure as error:
                 attempt += 1
                 if attempt == _ATTEMPTS:

@@ -1,0 +1,234 @@
+"""`/v1/dead-letters`: what was given up, and its way back: one by id, or many by a filter as a stored operation."""
+
+import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from tidings.api.context import Api, By, Has
+from tidings.api.describing import (
+    BIGGEST_ID,
+    Answer,
+    CursorText,
+    Domain,
+    Given,
+    Id,
+    Limit,
+    PageOf,
+    Shown,
+    about,
+    shown,
+    stored_json,
+)
+from tidings.api.events import VISIBLE, in_utc
+from tidings.api.generations import Generation, one_generation
+from tidings.api.paging import page, paged
+from tidings.db.engine import Engine
+from tidings.model.dead_letter import MassRequeueStatus
+from tidings.model.key import Scope
+from tidings.roles.dead_letters import requeueing
+from tidings.roles.dead_letters.operations import Filter, MassRequeue
+from tidings.roles.observer.delivery import END, DeliveryObserver
+from tidings.roles.observer.pages import Page, PageObserver
+
+router = APIRouter(tags=["dead letters"])
+Moment = datetime.datetime
+ROLE = "dead_letter_operator"
+_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
+_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
+
+ErrorCode = Annotated[str, Field(max_length=100, pattern=VISIBLE)]
+
+
+class DeadLetter(Shown):
+    """A delivery that was given up."""
+
+    id: int = Field(description="Its id.", examples=[3])
+    saga_id: int = Field(description="Which delivery.")
+    event_id: int = Field(description="Of which event.")
+    subscription_id: int = Field(description="To whom.")
+    final_error_code: str | None = Field(description="The last error.")
+    failed_at: Moment = Field(description="When it was given up.")
+    requeued_as: int | None = Field(description="The delivery that a requeue made of it.")
+    requeued_status: str | None = Field(description="Where that one stands.")
+
+
+class DeadLetterWithPayload(DeadLetter):
+    """A dead letter with what would have been sent."""
+
+    payload_snapshot: Any = Field(description="The event's payload.")
+
+
+class RequeueFilter(Given):
+    """Which dead letters; without anything, all there are now."""
+
+    subscription_id: int | None = Field(None, ge=1, le=BIGGEST_ID, description="Only of this subscription.")
+    error_code: ErrorCode | None = Field(None, description="Only with this last error.", examples=["http_503"])
+    since: Moment | None = Field(None, description="Only given up then or later.")
+    until: Moment | None = Field(None, description="Only given up then or before.")
+    rate: int = Field(100, ge=1, le=10_000, description="How many a second.")
+    preview: bool = Field(False, description="Only count; requeue nothing.")
+
+
+class RefusedLetters(Shown):
+    """Dead letters that a requeue would refuse."""
+
+    subscription_id: int = Field(description="Of which subscription.")
+    active: bool = Field(description="False: it is inactive. True: it is not verified.")
+    letters: int = Field(description="How many.")
+
+
+class RequeueOfMany(Shown):
+    """A requeue of many, and how far it has come."""
+
+    id: int | None = Field(description="Its id; null for a preview.")
+    status: MassRequeueStatus | None = Field(description="running, done or cancelled; null for a preview.")
+    total: int = Field(description="How many dead letters the filter finds.")
+    started_count: int = Field(description="How many were requeued.")
+    already_count: int = Field(description="How many had been before.")
+    refused_count: int = Field(description="How many were refused.")
+    refused: list[RefusedLetters] = Field(description="For a preview: what would be refused, by subscription.")
+
+
+class StoredRequeue(Shown):
+    """A requeue of many, as it is kept."""
+
+    id: int = Field(description="Its id.")
+    status: MassRequeueStatus = Field(description="running, done or cancelled.")
+    filter: Any = Field(description="Which dead letters.")
+    rate: int = Field(description="How many a second.")
+    requested_by: str = Field(description="Who asked for it.")
+    total: int = Field(description="How many the filter found.")
+    started_count: int = Field(description="How many were requeued.")
+    already_count: int = Field(description="How many had been before.")
+    refused_count: int = Field(description="How many were refused.")
+    created_at: Moment = Field(description="When it was asked for.")
+    updated_at: Moment = Field(description="When it last went on.")
+    finished_at: Moment | None = Field(description="When it ended.")
+
+
+@router.get("/dead-letters", summary="List dead letters", **about(Scope.VIEWER, PageOf[DeadLetter], "bad_cursor"))
+async def list_dead_letters(
+    api: Has,
+    own: Domain,
+    subscription_id: Annotated[int | None, Query(ge=1, le=BIGGEST_ID, description="Only of this one.")] = None,
+    error_code: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only with this error.")] = "",
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> Answer:
+    """Newest first, with what became of those that were requeued."""
+
+    async def read(observer: PageObserver, place: Any) -> Page:
+        return await observer.dead_letters(own, subscription_id or 0, error_code, limit, place)
+
+    filters = {"subscription": subscription_id, "error": error_code, "own": own}
+    return Answer(await page(api, "dead-letters", filters, cursor, read, lambda row: shown(DeadLetter, row)))
+
+
+@router.get(
+    "/dead-letters/requeues",
+    summary="List requeues of many",
+    **about(Scope.VIEWER, PageOf[StoredRequeue], "bad_cursor", of_all_domains=True),
+)
+async def list_requeues(api: Has, limit: Limit = 50, cursor: CursorText = None) -> Answer:
+    """Newest first."""
+
+    async def read(observer: DeliveryObserver, place: Any) -> Page:
+        rows = await observer.mass_requeues(limit, place[0] if place else END)
+        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
+
+    def show(row: Any) -> Any:
+        return shown(StoredRequeue, row, filter=stored_json(row["filter"]))
+
+    return Answer(await paged(api, "requeues", {}, cursor, DeliveryObserver, read, show))
+
+
+@router.get("/dead-letters/{id}", summary="One dead letter", **about(Scope.VIEWER, DeadLetterWithPayload, "not_found"))
+async def show_dead_letter(id: Id, api: Has, own: Domain) -> Answer:
+    """With what would have been sent."""
+    found = await api.as_role(
+        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.dead_letter(id, own))
+    )
+    return Answer(shown(DeadLetterWithPayload, found, payload_snapshot=stored_json(found["payload_snapshot"])))
+
+
+@router.post(
+    "/dead-letters/requeue",
+    summary="Requeue by a filter",
+    **about(Scope.OPERATOR, RequeueOfMany, "outcome_unknown", status=202, of_all_domains=True),
+)
+async def requeue_many(given: RequeueFilter, api: Has, caller: By) -> Answer:
+    """A stored operation that goes on by itself at its rate, and that this or another server can resume."""
+    chosen = Filter(
+        in_utc(given.since) or _EVER, in_utc(given.until) or _NEVER, given.subscription_id or 0, given.error_code or ""
+    )
+    engine = await api.pools.engine(ROLE)
+    if given.preview:
+        return Answer(await _previewed(engine, chosen), status_code=202)
+    mass_id = await requeueing.begin(engine, chosen, given.rate, caller.actor)
+    _go_on(api, engine, mass_id)
+    return Answer(_told(await requeueing.look(engine, mass_id)), status_code=202)
+
+
+@router.get(
+    "/dead-letters/requeues/{id}",
+    summary="How far a requeue of many has come",
+    **about(Scope.VIEWER, RequeueOfMany, "not_found", of_all_domains=True),
+)
+async def show_requeue(id: Id, api: Has) -> Answer:
+    """Its counts grow until it is done."""
+    return Answer(_told(await api.as_role(ROLE, lambda engine: requeueing.look(engine, id))))
+
+
+@router.post(
+    "/dead-letters/requeues/{id}/resume",
+    summary="Go on with a requeue of many",
+    **about(Scope.OPERATOR, RequeueOfMany, "not_found", status=202, of_all_domains=True),
+)
+async def resume_requeue(id: Id, api: Has) -> Answer:
+    """After the server that worked on it was stopped. On one that is over this changes nothing."""
+    engine = await api.pools.engine(ROLE)
+    stands = await requeueing.look(engine, id)
+    if stands.status is MassRequeueStatus.RUNNING:
+        _go_on(api, engine, id)
+    return Answer(_told(stands), status_code=202)
+
+
+@router.post(
+    "/dead-letters/requeues/{id}/cancel",
+    summary="End a requeue of many",
+    **about(Scope.OPERATOR, RequeueOfMany, "not_found", of_all_domains=True),
+)
+async def cancel_requeue(id: Id, api: Has, caller: By) -> Answer:
+    """What was requeued stays so, the rest stays dead."""
+    return Answer(_told(await api.as_role(ROLE, lambda engine: requeueing.cancel(engine, id, caller.actor))))
+
+
+@router.post(
+    "/dead-letters/{id}/requeue",
+    summary="Requeue one dead letter",
+    **about(Scope.OPERATOR, Generation, "not_found", "conflict", status=202, of_all_domains=True),
+)
+async def requeue(id: Id, api: Has, caller: By) -> Answer:
+    """As a new delivery of the next generation. Asked twice, also at the same time, it is made once."""
+    done = await api.as_role(ROLE, lambda engine: requeueing.requeue(engine, [id], caller.actor))
+    return one_generation(done[0], f"dead letter {id}")
+
+
+def _go_on(api: Api, engine: Engine, mass_id: int) -> None:
+    """Beside the answer; whatever stops it, it can be resumed."""
+    api.background.begin(f"requeue {mass_id}", requeueing.run(engine, mass_id, lambda stands: None))
+
+
+async def _previewed(engine: Engine, chosen: Filter) -> dict[str, Any]:
+    seen = await requeueing.preview(engine, chosen)
+    refused = [
+        {"subscription_id": id, "active": active, "letters": letters} for id, (active, letters) in seen.refused.items()
+    ]
+    counts = {"started_count": 0, "already_count": 0, "refused_count": 0}
+    return {"id": None, "status": None, "total": seen.total, **counts, "refused": refused}
+
+
+def _told(stands: MassRequeue) -> dict[str, Any]:
+    return shown(RequeueOfMany, vars(stands), refused=[])
