@@ -4,19 +4,23 @@ import datetime
 
 from tidings.db.operations import Operations
 from tidings.db.session import Row
-from tidings.model.depths import Depth, Depths, RouterLag
+from tidings.model.depths import Depth, Depths, RouterLag, TaskDepth
 from tidings.model.saga import SagaStatus
 
 COUNTED_TO = 100_000
+WIDEST = 2_000
 _MOST_ROUTERS = 1000
+_MOST_WINDOWS = 100
+_MOST_TASK_TYPES = 200
+_TASKS_COUNTED_TO = 10_000
 _SECONDS_ALIVE = 30.0
 
 
 class DepthObserver(Operations):
     """Its statements are the observer's own."""
 
-    async def depths(self, counted_to: int = COUNTED_TO) -> Depths:
-        alive = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
+    async def depths(self, counted_to: int = COUNTED_TO, windows_below: int = WIDEST) -> Depths:
+        """Windows are shown where they are narrower than `windows_below`, the narrowest of them."""
         return Depths(
             {
                 "sagas_pending": await self._due(SagaStatus.PENDING, counted_to),
@@ -24,11 +28,29 @@ class DepthObserver(Operations):
                 "sagas_retry_later": await self._later(counted_to),
                 **await self._active(),
                 "results_unapplied": _depth(await self._row("unapplied_depth", most=counted_to), "jobs"),
+                "tasks_running": _depth(await self._row("running_tasks_depth", most=counted_to), "tasks"),
             },
             await self._lags(),
-            {row["process"]: row["alive"] for row in alive},
+            await self.alive(),
             counted_to,
+            await self.tasks(min(counted_to, _TASKS_COUNTED_TO)),
+            await self._windows(windows_below),
         )
+
+    async def alive(self) -> dict[str, int]:
+        """How many processes of each kind gave a sign of life lately."""
+        rows = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
+        return {row["process"]: row["alive"] for row in rows}
+
+    async def tasks(self, most: int = _TASKS_COUNTED_TO) -> tuple[TaskDepth, ...]:
+        """The types that wait, one after the other: so their tasks are not looked through to find them."""
+        found: list[TaskDepth] = []
+        while len(found) < _MOST_TASK_TYPES:
+            row = await self._row("task_depth", after=found[-1].biz_type if found else "", most=most)
+            if row is None:
+                break
+            found.append(TaskDepth(row["biz_type"], int(row["waiting"]), int(row["due"] or 0), _age(row)))
+        return tuple(found)
 
     async def _due(self, status: SagaStatus, most: int) -> Depth:
         return _depth(await self._row("due_depth", status=status.value, most=most), "sagas")
@@ -40,6 +62,10 @@ class DepthObserver(Operations):
     async def _active(self) -> dict[str, Depth]:
         rows = {row["status"]: row for row in await self._rows("active_depths")}
         return {f"jobs_{status.lower()}": _depth(rows.get(status), "jobs") for status in ("Pending", "Leased")}
+
+    async def _windows(self, below: int) -> dict[int, int]:
+        rows = await self._rows("narrow_lanes", below=below, most=_MOST_WINDOWS)
+        return {row["subscription_id"]: row["window_size"] for row in rows}
 
     async def _lags(self) -> tuple[RouterLag, ...]:
         return tuple(

@@ -17,7 +17,7 @@ UNION ALL
 SELECT 'binlog_format', IF(@@log_bin, @@binlog_format, 'no binlog'), 'ROW|MIXED|no binlog';
 
 -- open_writers: nobody: a plain read does not show who has not committed yet
-SELECT NULL AS pid, NULL AS open_seconds FROM event_writers WHERE FALSE;
+SELECT NULL AS pid, NULL AS application, NULL AS open_seconds FROM event_writers WHERE FALSE;
 
 -- active_depths: jobs by status, and since when the first of each could have been leased or has been
 SELECT status, COUNT(*) AS jobs,
@@ -39,3 +39,40 @@ SELECT COUNT(*) AS sagas, MIN(d.next_attempt_at) AS oldest, {now} AS now
 SELECT COUNT(*) AS sagas
   FROM (SELECT next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
          WHERE status = 'PendingRetry' AND next_attempt_at > {now} ORDER BY next_attempt_at LIMIT :most) d;
+
+-- missing_tasks: events for which a router wrote down a task that is neither waiting nor in the history
+SELECT a.event_id, r.task_biz_type AS biz_type
+  FROM route_attempts a JOIN routes r ON r.id = a.route_id
+ WHERE a.event_id BETWEEN :lo AND :hi AND a.status = 'sent' AND a.route_kind = 'task' AND a.matched > 0
+   AND NOT EXISTS (SELECT 1 FROM sys_pending_tasks t
+                    WHERE t.biz_type = r.task_biz_type AND t.biz_key = CAST(a.event_id AS CHAR))
+   AND NOT EXISTS (SELECT 1 FROM sys_pending_tasks_history h
+                    WHERE h.biz_type = r.task_biz_type AND h.biz_key = CAST(a.event_id AS CHAR));
+
+-- running_tasks_depth: tasks whose handlers are at work, and since when the first of them gave no sign of life
+SELECT COUNT(*) AS tasks, MIN(r.updated_at) AS oldest, {now} AS now
+  FROM (SELECT updated_at FROM sys_pending_tasks FORCE INDEX (idx_task_updated)
+         WHERE status = 1 ORDER BY updated_at LIMIT :most) r;
+
+-- task_depth: the next type of task of which something waits: how many, how many are due, and since when
+SELECT w.biz_type, COUNT(*) AS waiting, SUM(CASE WHEN w.next_run_time <= {now} THEN 1 ELSE 0 END) AS due,
+       MIN(CASE WHEN w.next_run_time <= {now} THEN w.next_run_time END) AS oldest, {now} AS now
+  FROM (SELECT biz_type, next_run_time FROM sys_pending_tasks FORCE INDEX (idx_task_claim)
+         WHERE claimable = 1
+           AND biz_type = (SELECT n.biz_type FROM sys_pending_tasks n FORCE INDEX (idx_task_claim)
+                            WHERE n.claimable = 1 AND n.biz_type > :after ORDER BY n.biz_type LIMIT 1)
+         ORDER BY priority, next_run_time, id LIMIT :most) w
+ GROUP BY w.biz_type;
+
+-- first_of_lane: the first delivery of each open status that one subscription has
+SELECT p.status, p.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_lane)
+         WHERE status = 'Pending' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) p
+UNION ALL
+SELECT r.status, r.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_lane)
+         WHERE status = 'PendingRetry' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) r
+UNION ALL
+SELECT u.status, u.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_lane)
+         WHERE status = 'InProgress' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) u;

@@ -51,7 +51,8 @@ SELECT lo, hi, seen_at FROM route_holes WHERE worker_name = :worker_name ORDER B
 SELECT max(id) AS id FROM events;
 
 -- open_writers: the transactions that may still bring events, as far as this login is shown them
-SELECT l.pid, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS open_seconds
+SELECT l.pid, a.application_name AS application,
+       extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS open_seconds
   FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
  WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.relation = 'events'::regclass
    AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
@@ -113,6 +114,27 @@ SELECT id, event_domain, event_type, callback_url, pending_callback_url, active,
        updated_at
   FROM subscriptions WHERE id = :id;
 
+-- lane: how wide one subscription's window is, and how it has failed lately
+SELECT window_size, failures, last_failure_at, last_error_code, updated_at
+  FROM delivery_lanes WHERE subscription_id = :subscription_id;
+
+-- narrow_lanes: the narrowest windows
+SELECT subscription_id, window_size, failures FROM delivery_lanes
+ WHERE window_size < :below ORDER BY window_size, subscription_id LIMIT :most;
+
+-- first_of_lane: the first delivery of each open status that one subscription has
+SELECT p.status, p.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'Pending' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) p
+UNION ALL
+SELECT r.status, r.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) r
+UNION ALL
+SELECT u.status, u.next_attempt_at
+  FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'InProgress' AND subscription_id = :subscription_id ORDER BY next_attempt_at LIMIT 1) u;
+
 -- active_depths: jobs by status, and since when the first of each could have been leased or has been
 SELECT status, count(*) AS jobs,
        (CASE WHEN min(lease_until) < {now} THEN min(lease_until) END) AS oldest, {now} AS now
@@ -132,6 +154,21 @@ SELECT count(*) AS sagas, min(d.next_attempt_at) AS oldest, {now} AS now
 SELECT count(*) AS sagas
   FROM (SELECT next_attempt_at FROM webhook_delivery_sagas
          WHERE status = 'PendingRetry' AND next_attempt_at > {now} ORDER BY next_attempt_at LIMIT :most) d;
+
+-- running_tasks_depth: tasks whose handlers are at work, and since when the first of them gave no sign of life
+SELECT count(*) AS tasks, min(r.updated_at) AS oldest, {now} AS now
+  FROM (SELECT updated_at FROM sys_pending_tasks
+         WHERE status = 1 ORDER BY updated_at LIMIT :most) r;
+
+-- task_depth: the next type of task of which something waits: how many, how many are due, and since when
+SELECT w.biz_type, count(*) AS waiting, sum(CASE WHEN w.next_run_time <= {now} THEN 1 ELSE 0 END) AS due,
+       min(CASE WHEN w.next_run_time <= {now} THEN w.next_run_time END) AS oldest, {now} AS now
+  FROM (SELECT biz_type, next_run_time FROM sys_pending_tasks
+         WHERE status IN (0, 3) AND biz_type = (SELECT n.biz_type FROM sys_pending_tasks n
+                                                 WHERE n.status IN (0, 3) AND n.biz_type > :after
+                                                 ORDER BY n.biz_type, n.priority, n.next_run_time LIMIT 1)
+         ORDER BY priority, next_run_time, id LIMIT :most) w
+ GROUP BY w.biz_type;
 
 -- router_lags: how far each router is behind the log
 SELECT c.worker_name, c.position, (SELECT max(n.id) FROM events n) AS newest,
@@ -213,3 +250,261 @@ SELECT d.id, d.saga_id, d.event_id, d.subscription_id, d.final_error_code, d.fai
 SELECT id, status, filter, rate, requested_by, total, started_count, already_count, refused_count, created_at,
        updated_at, finished_at
   FROM mass_requeues WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- recorded_range: the lowest and the highest event that anything is recorded about, in all the log
+SELECT min(r.lo) AS lo, max(r.hi) AS hi
+  FROM (SELECT min(id) AS lo, max(id) AS hi FROM events
+        UNION ALL SELECT min(event_id), max(event_id) FROM route_attempts
+        UNION ALL SELECT min(event_id), max(event_id) FROM webhook_delivery_sagas
+        UNION ALL SELECT min(event_id), max(event_id) FROM dead_letters
+        UNION ALL SELECT min(event_id), max(event_id) FROM route_dead_letters) r;
+
+-- range_of_time: the lowest and the highest event of a span of time
+SELECT min(id) AS lo, max(id) AS hi FROM events WHERE created_at BETWEEN :since AND :until;
+
+-- tally: both sides of the ledger for a range of events, as they stand at one moment
+SELECT 'event' AS side, f.fate, count(*) AS n
+  FROM (SELECT e.id,
+               CASE WHEN max(CASE WHEN a.status = 'sent' THEN 1 ELSE 0 END) = 1 THEN 'sent'
+                    WHEN max(CASE WHEN a.status = 'dry_run' THEN 1 ELSE 0 END) = 1 THEN 'dry_run'
+                    WHEN max(CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END) = 1 THEN 'failed'
+                    WHEN max(CASE WHEN a.status = 'disabled' THEN 1 ELSE 0 END) = 1 THEN 'disabled'
+                    WHEN count(a.id) > 0 THEN 'skipped' ELSE 'unrouted' END AS fate
+          FROM events e LEFT JOIN route_attempts a ON a.event_id = e.id AND a.event_id BETWEEN :lo AND :hi
+         WHERE e.id BETWEEN :lo AND :hi GROUP BY e.id) f
+ GROUP BY f.fate
+UNION ALL
+SELECT 'wanted', p.route_kind, sum(p.matched)
+  FROM route_attempts p WHERE p.event_id BETWEEN :lo AND :hi AND p.status = 'sent' GROUP BY p.route_kind
+UNION ALL
+SELECT 'delivery', d.fate, count(*)
+  FROM (SELECT CASE s.status WHEN 'Completed' THEN 'delivered' WHEN 'DeadLettered' THEN 'dead'
+                    ELSE CASE WHEN u.active AND u.verified AND NOT u.paused THEN 'pending' ELSE 'held' END END AS fate
+          FROM webhook_delivery_sagas s LEFT JOIN subscriptions u ON u.id = s.subscription_id
+         WHERE s.event_id BETWEEN :lo AND :hi
+           AND NOT EXISTS (SELECT 1 FROM webhook_delivery_sagas n
+                            WHERE n.event_id = s.event_id AND n.subscription_id = s.subscription_id
+                              AND n.generation > s.generation)) d
+ GROUP BY d.fate;
+
+-- unequal_sagas: events whose sagas are not as many as the routers wrote down
+SELECT l.event_id, sum(l.wanted) AS wanted, sum(l.there) AS there
+  FROM (SELECT event_id, matched AS wanted, 0 AS there FROM route_attempts
+         WHERE event_id BETWEEN :lo AND :hi AND status = 'sent' AND route_kind = 'webhook'
+        UNION ALL
+        SELECT event_id, 0, 1 FROM webhook_delivery_sagas
+         WHERE event_id BETWEEN :lo AND :hi AND generation = 0) l
+ GROUP BY l.event_id HAVING sum(l.wanted) <> sum(l.there) ORDER BY l.event_id;
+
+-- uneven_sagas: sagas that their jobs and dead letters contradict
+SELECT s.id, s.event_id, s.status, s.attempt_count, s.applied, s.delivered, s.under_way, s.dead_letters
+  FROM (SELECT w.id, w.event_id, w.status, w.attempt_count,
+               (SELECT count(*) FROM webhook_delivery_jobs j
+                 WHERE j.saga_id = w.id AND j.applied_at IS NOT NULL) AS applied,
+               (SELECT count(*) FROM webhook_delivery_jobs j
+                 WHERE j.saga_id = w.id AND j.applied_at IS NOT NULL AND j.status = 'Completed') AS delivered,
+               (SELECT count(*) FROM webhook_delivery_jobs j
+                 WHERE j.saga_id = w.id AND j.applied_at IS NULL) AS under_way,
+               (SELECT count(*) FROM dead_letters d WHERE d.saga_id = w.id) AS dead_letters
+          FROM webhook_delivery_sagas w WHERE w.event_id BETWEEN :lo AND :hi) s
+ WHERE s.applied <> s.attempt_count
+    OR s.delivered <> CASE s.status WHEN 'Completed' THEN 1 ELSE 0 END
+    OR s.under_way <> CASE s.status WHEN 'InProgress' THEN 1 ELSE 0 END
+    OR s.dead_letters <> CASE s.status WHEN 'DeadLettered' THEN 1 ELSE 0 END
+ ORDER BY s.id;
+
+-- strays: what stands there of events, or of generations, that do not
+SELECT 'route_attempts' AS place, a.id, a.event_id
+  FROM route_attempts a LEFT JOIN events e ON e.id = a.event_id
+ WHERE a.event_id BETWEEN :lo AND :hi AND e.id IS NULL
+UNION ALL
+SELECT 'webhook_delivery_sagas', s.id, s.event_id
+  FROM webhook_delivery_sagas s LEFT JOIN events e ON e.id = s.event_id
+ WHERE s.event_id BETWEEN :lo AND :hi AND e.id IS NULL
+UNION ALL
+SELECT 'dead_letters', d.id, d.event_id
+  FROM dead_letters d LEFT JOIN webhook_delivery_sagas s ON s.id = d.saga_id
+ WHERE d.event_id BETWEEN :lo AND :hi AND s.id IS NULL
+UNION ALL
+SELECT 'route_dead_letters', r.id, r.event_id
+  FROM route_dead_letters r LEFT JOIN events e ON e.id = r.event_id
+ WHERE r.event_id BETWEEN :lo AND :hi AND e.id IS NULL
+UNION ALL
+SELECT 'generations', s.id, s.event_id
+  FROM webhook_delivery_sagas s
+ WHERE s.event_id BETWEEN :lo AND :hi AND s.generation > 0
+   AND NOT EXISTS (SELECT 1 FROM webhook_delivery_sagas p
+                    WHERE p.event_id = s.event_id AND p.subscription_id = s.subscription_id
+                      AND p.generation = s.generation - 1);
+
+-- missing_tasks: events for which a router wrote down a task that is neither waiting nor in the history
+SELECT a.event_id, r.task_biz_type AS biz_type
+  FROM route_attempts a JOIN routes r ON r.id = a.route_id
+ WHERE a.event_id BETWEEN :lo AND :hi AND a.status = 'sent' AND a.route_kind = 'task' AND a.matched > 0
+   AND NOT EXISTS (SELECT 1 FROM sys_pending_tasks t
+                    WHERE t.biz_type = r.task_biz_type AND t.biz_key = a.event_id::text)
+   AND NOT EXISTS (SELECT 1 FROM sys_pending_tasks_history h
+                    WHERE h.biz_type = r.task_biz_type AND h.biz_key = a.event_id::text);
+
+-- doubled_tasks: tasks that are waiting and in the history too
+SELECT t.id, t.biz_type, t.biz_key FROM sys_pending_tasks t JOIN sys_pending_tasks_history h ON h.id = t.id
+ WHERE t.id > :after ORDER BY t.id LIMIT :limit;
+
+-- holes_with: routers that have passed this number and watch for it
+SELECT worker_name, lo, hi, seen_at FROM route_holes WHERE lo <= :id AND hi >= :id ORDER BY worker_name LIMIT 20;
+
+-- route_dead_letters_of_event: where it was set aside
+SELECT id, worker_name, created_at, resolved_at FROM route_dead_letters WHERE event_id = :event_id ORDER BY id LIMIT 20;
+
+-- next_generation: the delivery that a requeue made of another
+SELECT n.id FROM webhook_delivery_sagas s
+  JOIN webhook_delivery_sagas n ON n.event_id = s.event_id AND n.subscription_id = s.subscription_id
+                               AND n.generation = s.generation + 1
+ WHERE s.id = :id;
+
+-- last_done_to: the newest of what people did to something
+SELECT actor, action, created_at FROM audit_log WHERE subject = :subject ORDER BY id DESC LIMIT :limit;
+
+-- tasks_before: the queue, newest first, without payloads
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at
+  FROM sys_pending_tasks WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- tasks_of_status: tasks of one status, the longest due first
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at
+  FROM sys_pending_tasks
+ WHERE status = :status AND next_run_time >= :since
+   AND (next_run_time > :since OR priority > :priority OR (priority = :priority AND id > :after))
+ ORDER BY next_run_time, priority, id LIMIT :limit;
+
+-- tasks_of_type: tasks of one type, by business key
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at
+  FROM sys_pending_tasks WHERE biz_type = :biz_type AND biz_key > :after_key ORDER BY biz_key LIMIT :limit;
+
+-- task_of_key: the one task that has this business key
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at
+  FROM sys_pending_tasks WHERE biz_type = :biz_type AND biz_key = :biz_key;
+
+-- archived_tasks_before: the history, newest first, without payloads
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at, archived_at
+  FROM sys_pending_tasks_history WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- archived_tasks_of_type: archived tasks of one type, by business key
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at, archived_at
+  FROM sys_pending_tasks_history
+ WHERE biz_type = :biz_type AND biz_key >= :after_key AND (biz_key > :after_key OR id > :after)
+ ORDER BY biz_key, id LIMIT :limit;
+
+-- archived_tasks_of_key: those that had this business key, one after the other
+SELECT id, biz_type, biz_key, status, priority, retry_count, max_retries, next_run_time, version, worker_id,
+       correlation_id, substr(result_msg, 1, 200) AS result_msg, created_at, updated_at, archived_at
+  FROM sys_pending_tasks_history
+ WHERE biz_type = :biz_type AND biz_key = :biz_key AND id > :after ORDER BY id LIMIT :limit;
+
+-- task: one task of the queue, whole
+SELECT id, biz_type, biz_key, status, priority, payload, result_msg, retry_count, max_retries, next_run_time, version,
+       worker_id, correlation_id, created_at, updated_at
+  FROM sys_pending_tasks WHERE id = :id;
+
+-- archived_task: one task of the history, whole
+SELECT id, biz_type, biz_key, status, priority, payload, result_msg, retry_count, max_retries, next_run_time, version,
+       worker_id, correlation_id, created_at, updated_at, archived_at
+  FROM sys_pending_tasks_history WHERE id = :id;
+
+-- audits_of: what people did to one thing
+SELECT actor, action, detail, created_at FROM audit_log WHERE subject = :subject ORDER BY id LIMIT :limit;
+
+-- event_floor: how far down so many events reach, below an id
+SELECT min(w.id) AS floor, count(*) AS seen
+  FROM (SELECT id FROM events WHERE id < :before ORDER BY id DESC LIMIT :window) w;
+
+-- events_of_domain: the events of one domain in a range of ids
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events WHERE id < :before AND id >= :floor AND event_domain = :event_domain ORDER BY id DESC LIMIT :limit;
+
+-- event_of_type_floor: how far down so many events of one type reach
+SELECT min(w.id) AS floor, count(*) AS seen
+  FROM (SELECT id FROM events WHERE event_type = :event_type AND id < :before ORDER BY id DESC LIMIT :window) w;
+
+-- events_of_type_and_domain: the events of one type and one domain in a range of ids
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events
+ WHERE event_type = :event_type AND id < :before AND id >= :floor AND event_domain = :event_domain
+ ORDER BY id DESC LIMIT :limit;
+
+-- events_with_correlation_id: what belongs together, newest first
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events
+ WHERE correlation_id = :correlation_id AND id < :before AND (event_domain = :event_domain OR :event_domain = '')
+ ORDER BY id DESC LIMIT :limit;
+
+-- events_before_moment: the events of a span of time below a place in it, the last first
+SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
+  FROM events
+ WHERE created_at >= :since AND created_at <= :until AND (created_at < :until OR id < :before)
+ ORDER BY created_at DESC, id DESC LIMIT :limit;
+
+-- domain_of_event: of which domain it is
+SELECT event_domain FROM events WHERE id = :id;
+
+-- jobs_of_event: the attempts of all its deliveries
+SELECT j.saga_id, j.id, j.attempt_no, j.status, j.attempt_at, j.worker_id, j.lease_until, j.lease_resets,
+       j.response_status, j.error_code, j.retry_after, j.response_excerpt, j.duration_ms, j.created_at, j.finished_at,
+       j.applied_at
+  FROM webhook_delivery_sagas s JOIN webhook_delivery_jobs j ON j.saga_id = s.id
+ WHERE s.event_id = :event_id ORDER BY j.id DESC LIMIT :limit;
+
+-- tasks_of_event: the tasks that routers made of it, waiting or archived
+SELECT t.id, t.biz_type, t.biz_key, t.status, t.retry_count, t.result_msg, t.updated_at
+  FROM route_attempts a JOIN routes r ON r.id = a.route_id
+  JOIN sys_pending_tasks t ON t.biz_type = r.task_biz_type AND t.biz_key = :biz_key
+ WHERE a.event_id = :event_id AND a.route_kind = 'task' AND a.status = 'sent'
+UNION ALL
+SELECT h.id, h.biz_type, h.biz_key, h.status, h.retry_count, h.result_msg, h.updated_at
+  FROM route_attempts a JOIN routes r ON r.id = a.route_id
+  JOIN sys_pending_tasks_history h ON h.biz_type = r.task_biz_type AND h.biz_key = :biz_key
+ WHERE a.event_id = :event_id AND a.route_kind = 'task' AND a.status = 'sent';
+
+-- subscriptions_of_domain: those of one domain, in the order in which they were made
+SELECT id, event_domain, event_type, callback_url, pending_callback_url, active, verified, verification, paused,
+       description, max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, config_version, created_at,
+       updated_at
+  FROM subscriptions WHERE id > :after AND event_domain = :event_domain ORDER BY id LIMIT :limit;
+
+-- saga_floor: how far down so many deliveries reach, below an id
+SELECT min(w.id) AS floor, count(*) AS seen
+  FROM (SELECT id FROM webhook_delivery_sagas WHERE id < :before ORDER BY id DESC LIMIT :window) w;
+
+-- sagas_between: deliveries in a range of ids that fit
+SELECT s.id, s.event_id, s.subscription_id, s.generation, s.status, s.attempt_count, s.next_attempt_at,
+       s.final_error_code, s.correlation_id, s.created_at, s.updated_at
+  FROM webhook_delivery_sagas s
+ WHERE s.id < :before AND s.id >= :floor
+   AND (s.status = :status OR :status = '') AND (s.subscription_id = :subscription_id OR :subscription_id = 0)
+   -- As a value: what EXISTS asks under an OR may be answered by reading all of the log.
+   AND (:event_domain = '' OR (SELECT e.event_domain FROM events e WHERE e.id = s.event_id) = :event_domain)
+ ORDER BY s.id DESC LIMIT :limit;
+
+-- dead_letter_floor: how far down so many dead letters reach, below an id
+SELECT min(w.id) AS floor, count(*) AS seen
+  FROM (SELECT id FROM dead_letters WHERE id < :before ORDER BY id DESC LIMIT :window) w;
+
+-- dead_letters_between: dead letters in a range of ids that fit, and the delivery that a requeue made of each
+SELECT d.id, d.saga_id, d.event_id, d.subscription_id, d.final_error_code, d.failed_at, n.id AS requeued_as,
+       n.status AS requeued_status
+  FROM (SELECT x.id, x.saga_id, x.event_id, x.subscription_id, x.final_error_code, x.failed_at
+          FROM dead_letters x
+         WHERE x.id < :before AND x.id >= :floor
+           AND (x.subscription_id = :subscription_id OR :subscription_id = 0)
+           AND (x.final_error_code = :error_code OR :error_code = '')
+           AND (:event_domain = '' OR (SELECT e.event_domain FROM events e WHERE e.id = x.event_id) = :event_domain)
+         ORDER BY x.id DESC LIMIT :limit) d
+  LEFT JOIN webhook_delivery_sagas o ON o.id = d.saga_id
+  LEFT JOIN webhook_delivery_sagas n ON n.event_id = d.event_id AND n.subscription_id = d.subscription_id
+                                    AND n.generation = o.generation + 1
+ ORDER BY d.id DESC;

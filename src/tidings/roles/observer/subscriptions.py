@@ -23,14 +23,14 @@ class SubscriptionObserver(Operations):
 
     async def subscriptions(self, limit: int, after: int = 0) -> list[SeenSubscription]:
         rows = await self._rows("subscriptions", limit=limit, after=after)
-        return [_seen(row) for row in rows]
+        return [seen(row) for row in rows]
 
     async def subscription(self, id: int) -> SeenSubscription:
         row = await self._row("subscription", id=id) if 0 < id <= _BIGGEST_ID else None
         if row is None:
             raise NotFound(f"There is no subscription {id}.", "`tidings subscriptions list` shows those there are.")
-        return _seen(row)
+        return seen(row)
 
 
-def _seen(row: Row) -> SeenSubscription:
+def seen(row: Row) -> SeenSubscription:
     return SeenSubscription(subscription_from(row), row["created_at"], row["updated_at"])

@@ -1,0 +1,50 @@
+"""`why`: where something is, what it waits for and since when, and what can be done."""
+
+import datetime
+from typing import Annotated
+
+import typer
+
+from tidings.cli.acting import as_role
+from tidings.cli.context import settings
+from tidings.cli.listing import AsJson, show_one
+from tidings.cli.output import out
+from tidings.model.explanation import Explanation
+from tidings.roles.observer.why import why
+
+
+def add_to(root: typer.Typer) -> None:
+    root.command("why")(why_)
+
+
+def why_(
+    subject: Annotated[str, typer.Argument(metavar="event:ID|saga:ID", help="What is asked about.")],
+    json: AsJson = False,
+) -> None:
+    """Say where an event or a delivery is, what it waits for, and what would change it."""
+    limit = settings().retries.max_retry_limit
+    answer = as_role("observer", lambda engine: why(engine, subject, limit))
+    if json:
+        show_one(answer.as_dict(), as_json=True)
+    else:
+        _show(answer, "")
+
+
+def _show(answer: Explanation, indent: str) -> None:
+    sign = "[green]●[/]" if answer.is_over else "[yellow]○[/]"
+    out.print(f"{indent}{sign} [bold]{answer.subject}[/]  {_plain(answer.headline)}")
+    for reason in answer.reasons:
+        since = f" [dim]{_ago(reason.since)}[/]" if reason.since else ""
+        out.print(f"{indent}    {_plain(reason.text)}{since}")
+        if reason.remedy:
+            out.print(f"{indent}    [cyan]→ {_plain(reason.remedy)}[/]")
+    for part in answer.parts:
+        _show(part, f"{indent}  ")
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def _ago(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).strftime("since %Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,95 @@
+"""Reads what `why` needs to know about one thing, and lets the answer be made of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidings.db.engine import Engine
+from tidings.db.operations import Operations
+from tidings.db.session import Row
+from tidings.decisions.explaining import (
+    EventFacts,
+    RoutingFacts,
+    SagaFacts,
+    explain_absent_event,
+    explain_event,
+    explain_saga,
+)
+from tidings.errors import InputRefused, NotFound
+from tidings.model.explanation import Explanation
+
+_SECONDS_ALIVE = 30.0
+_MOST_ROUTERS = 1000
+_MOST_SAGAS = 50
+_MOST_DEEDS = 20
+_BIGGEST_ID = 2**63 - 1
+
+
+class WhyObserver(Operations):
+    """Its statements are the observer's own. `retry_limit` holds for subscriptions that have none of their own."""
+
+    async def event(self, id: int, retry_limit: int) -> Explanation:
+        event = await self._row("event", id=id)
+        routing = await self._routing(id)
+        if event is None:
+            writers = await self._rows("open_writers") if routing.holes else ()
+            return explain_absent_event(id, routing, writers)
+        attempts = await self._rows("attempts_of_event", event_id=id, limit=_MOST_SAGAS)
+        dead_letters = await self._rows("route_dead_letters_of_event", event_id=id)
+        sagas = await self._rows("sagas_of_event", event_id=id, before=_BIGGEST_ID, limit=_MOST_SAGAS)
+        facts = [await self._saga(saga["id"], retry_limit) for saga in sagas]
+        return explain_event(EventFacts(event, attempts, dead_letters, routing, facts))
+
+    async def saga(self, id: int, retry_limit: int) -> Explanation:
+        return explain_saga(await self._saga(id, retry_limit))
+
+    async def _saga(self, id: int, retry_limit: int) -> SagaFacts:
+        saga = await self._row("saga", id=id)
+        if saga is None:
+            raise NotFound(f"There is no saga {id}.", "`tidings sagas list` shows the newest ones.")
+        subscription = await self._row("subscription", id=saga["subscription_id"])
+        next_one = await self._row("next_generation", id=id)
+        own_limit = subscription["max_retry_limit"] if subscription else None
+        now = await self._row("server_clock")
+        assert now is not None
+        return SagaFacts(
+            saga,
+            await self._rows("jobs_of_saga", saga_id=id, limit=1),
+            subscription,
+            own_limit or retry_limit,
+            now["now"],
+            await self._alive(),
+            lane=await self._row("lane", subscription_id=saga["subscription_id"]),
+            held_by=await self._paused_by(saga["subscription_id"]) if subscription and subscription["paused"] else None,
+            requeued_as=next_one["id"] if next_one else None,
+        )
+
+    async def _routing(self, id: int) -> RoutingFacts:
+        routers = await self._rows("routers_after", after="", limit=_MOST_ROUTERS, only="")
+        gates = await self._rows("gates_after", after="", limit=_MOST_ROUTERS)
+        holes = await self._rows("holes_with", id=id)
+        return RoutingFacts(routers, {gate["name"]: gate for gate in gates}, holes, await self._alive())
+
+    async def _alive(self) -> Mapping[str, int]:
+        rows = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
+        return {row["process"]: row["alive"] for row in rows}
+
+    async def _paused_by(self, subscription_id: int) -> Row | None:
+        subject = f"subscription:{subscription_id}"
+        deeds = await self._rows("last_done_to", subject=subject, limit=_MOST_DEEDS)
+        return next((deed for deed in deeds if deed["action"] == "subscription.paused"), None)
+
+
+async def why(engine: Engine, subject: str, retry_limit: int) -> Explanation:
+    """`subject` is `event:ID` or `saga:ID`."""
+    kind, id = read_subject(subject)
+    asked: dict[str, Any] = {"event": WhyObserver.event, "saga": WhyObserver.saga}
+    return await WhyObserver.step(engine, lambda observer: asked[kind](observer, id, retry_limit))
+
+
+def read_subject(subject: str) -> tuple[str, int]:
+    kind, _, number = subject.partition(":")
+    if kind not in ("event", "saga") or not number.isdecimal() or not 0 < int(number) <= _BIGGEST_ID:
+        raise InputRefused(
+            f"{subject!r} is nothing that can be asked about.", "Write event:12 or saga:34.", field="subject"
+        )
+    return kind, int(number)
