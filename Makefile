@@ -17,8 +17,8 @@ $(READY): requirements/dev.lock pyproject.toml
 	@bash scripts/make-venv $(VENV)
 	@touch $@
 
-servers: ## Install MariaDB for the tests, where that is possible and needed
-	@bash scripts/install-mariadb
+servers: ## Install MariaDB and nginx for the tests, where that is possible and needed
+	@bash scripts/install-servers
 
 demo: setup ## Run the product's main job on a throwaway database; ends by itself
 	@$(BIN)/tidings demo
@@ -39,11 +39,14 @@ check: setup ## Lint, format, types, spelling, generated docs
 	@$(BIN)/codespell README.md CHANGELOG.md ARCHITECTURE.md docs src tests bench
 	@$(BIN)/python -m tidings.reference --check docs/reference
 
-bench: setup servers ## Measure guards, publishing, routing and whole deliveries, on both engines
+bench: setup servers ## Measure guards, publishing, routing, sending, whole deliveries and tasks, on both engines
 	@$(BIN)/python -m bench.guards
 	@$(BIN)/python -m bench.ingest
 	@$(BIN)/python -m bench.routing
+	@$(BIN)/python -m bench.courier
 	@$(BIN)/python -m bench.deliver
+	@$(BIN)/python -m bench.noisy
+	@$(BIN)/python -m bench.tasks
 
 docs: setup ## Make the generated pages of docs/reference anew
 	@$(BIN)/python -m tidings.reference docs/reference

@@ -30,8 +30,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine_kind", [kind for kind in kinds if chosen in (None, kind)], scope="session")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first, so that no worker is left alone with them at the end."""
+    for item in items:
+        quick = item.get_closest_marker("quick_on")
+        if quick and item.callspec.params["engine_kind"] not in quick.args:  # type: ignore[attr-defined]
+            item.add_marker(pytest.mark.full)
     folders = [*LONG, *{item.path.relative_to(TESTS).parts[0] for item in items}]
     items.sort(key=lambda item: min(folders.index(item.path.relative_to(TESTS).parts[0]), len(LONG)))
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,29 @@ from tidings.vault import Vault, seal_secret
 KEY = "a-key-for-the-bench"
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 BATCH = 1000
+ROLES = ("router", "orchestrator", "worker", "cleaner")
+NEEDED = ", ".join(f"'{role}'" for role in ROLES)
 COMPLETED = Statement(
     "bench.completed", "SELECT COUNT(*) AS n FROM webhook_delivery_sagas WHERE status = 'Completed'", ()
 )
 
 
-@dataclass(frozen=True)
-class Result:
-    """`cpu` is what the process of all roles used of one core; `first` the seconds until the first was completed."""
+# Which program runs the roles, by the client that sends.
+CLIENTS = {"ours": "tidings", "aiohttp": "bench.deliver.with_aiohttp"}
 
+
+@dataclass(frozen=True)
+class Case:
     subscriptions: int
     events: int
+    client: str = "ours"
+
+
+@dataclass(frozen=True)
+class Result(Case):
+    """`cpu` is what the process of all roles used of one core; `first` the seconds until the first was completed."""
+
+    _: KW_ONLY
     completed: int
     seconds: float
     first: float
@@ -43,27 +55,29 @@ class Result:
         return self.completed / self.seconds
 
 
-async def race(database: Database, subscriptions: int, events: int, limit: float, profile: Path | None) -> Result:
+async def race(database: Database, case: Case, limit: float, profile: Path | None) -> Result:
     with _process([sys.executable, "-m", "bench.deliver.sink"], stdout=subprocess.PIPE) as sink:
         assert sink.stdout is not None
         port = int(sink.stdout.readline())
-        await _prepare(database, port, subscriptions, events)
+        await _prepare(database, port, case)
         try:
-            return await _measure(database, subscriptions, events, limit, profile)
+            return await _measure(database, case, limit, profile)
         finally:
             await database.empty()
             await database.close()
 
 
-async def _measure(database: Database, subscriptions: int, events: int, limit: float, profile: Path | None) -> Result:
-    sagas, first = events * subscriptions, 0.0
+async def _measure(database: Database, case: Case, limit: float, profile: Path | None) -> Result:
+    sagas, first = case.events * case.subscriptions, 0.0
     profiled = ["-m", "cProfile", "-o", str(profile)] if profile else []
+    program = [sys.executable, *profiled, "-m", CLIENTS[case.client], "run", "all"]
 
     async def are_there() -> bool:
-        return bool(await database.value("SELECT COUNT(*) FROM worker_presence") == 4)
+        found = await database.value(f"SELECT COUNT(DISTINCT process) FROM worker_presence WHERE process IN ({NEEDED})")
+        return bool(found == len(ROLES))
 
     observer = await database.open("observer")
-    with _process([sys.executable, *profiled, "-m", "tidings", "run", "all"], env=_environment(database)) as process:
+    with _process(program, env=_environment(database)) as process:
         watched = psutil.Process(process.pid)
         # What it takes to start is no part of it: the gates are opened when every role is there.
         await eventually(are_there, 60, "every role")
@@ -80,13 +94,13 @@ async def _measure(database: Database, subscriptions: int, events: int, limit: f
         seconds = time.perf_counter() - began
         cpu = (sum(watched.cpu_times()[:2]) - used) / seconds
     resets = await database.value("SELECT COALESCE(SUM(lease_resets), 0) FROM webhook_delivery_jobs")
-    return Result(subscriptions, events, completed, seconds, first, cpu, int(resets))
+    return Result(**asdict(case), completed=completed, seconds=seconds, first=first, cpu=cpu, resets=int(resets))
 
 
-async def _prepare(database: Database, port: int, subscriptions: int, events: int) -> None:
+async def _prepare(database: Database, port: int, case: Case) -> None:
     vault = Vault([KEY])
     await database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
-    for number in range(1, subscriptions + 1):
+    for number in range(1, case.subscriptions + 1):
         sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0).hex()
         secret = f"'\\x{sealed}'" if database.family == "postgresql" else f"x'{sealed}'"
         await database.sql(
@@ -94,7 +108,7 @@ async def _prepare(database: Database, port: int, subscriptions: int, events: in
             f" VALUES ('*', 'http://127.0.0.1:{port}/{number}', true, true, 64, {secret})"
         )
     values = ", ".join(['(\'order.paid\', \'{"order": 1, "amount": "12.50"}\')'] * BATCH)
-    for _ in range(events // BATCH):
+    for _ in range(case.events // BATCH):
         await database.sql(f"INSERT INTO events (event_type, payload) VALUES {values}")
 
 

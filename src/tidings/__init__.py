@@ -3,10 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidings.client import Event, publish, publish_many
+    from tidings.client import Event, NewTask, publish, publish_many, submit_task, submit_tasks
     from tidings.courier.signing import verify
-    from tidings.errors import EventRefused, SignatureRefused, TidingsError
+    from tidings.decisions.verifying import answer_challenge
+    from tidings.errors import EventRefused, SignatureRefused, TaskRefused, TidingsError
     from tidings.model.event import EventLimits, Published
+    from tidings.model.submission import Submitted
+    from tidings.model.task import TaskStatus
+    from tidings.tasks import Fail, Retry, TaskContext, task
 
     __version__: str
 
@@ -14,11 +18,22 @@ __all__ = [
     "Event",
     "EventLimits",
     "EventRefused",
+    "Fail",
+    "NewTask",
     "Published",
+    "Retry",
     "SignatureRefused",
+    "Submitted",
+    "TaskContext",
+    "TaskRefused",
+    "TaskStatus",
     "TidingsError",
+    "answer_challenge",
     "publish",
     "publish_many",
+    "submit_task",
+    "submit_tasks",
+    "task",
     "verify",
 ]
 
@@ -26,11 +41,22 @@ _HOMES = {
     "Event": "tidings.client",
     "EventLimits": "tidings.model.event",
     "EventRefused": "tidings.errors",
+    "Fail": "tidings.tasks",
+    "NewTask": "tidings.client",
     "Published": "tidings.model.event",
+    "Retry": "tidings.tasks",
     "SignatureRefused": "tidings.errors",
+    "Submitted": "tidings.model.submission",
+    "TaskContext": "tidings.tasks",
+    "TaskRefused": "tidings.errors",
+    "TaskStatus": "tidings.model.task",
     "TidingsError": "tidings.errors",
     "publish": "tidings.client",
     "publish_many": "tidings.client",
+    "submit_task": "tidings.client",
+    "submit_tasks": "tidings.client",
+    "task": "tidings.tasks",
+    "answer_challenge": "tidings.decisions.verifying",
     "verify": "tidings.courier.signing",
 }
 

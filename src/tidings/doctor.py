@@ -16,6 +16,7 @@ from tidings.decisions.diagnosing import (
     Health,
     OpenWriter,
     RouterFacts,
+    TaskFacts,
     judge_boundary,
     judge_clock,
     judge_gates,
@@ -26,10 +27,13 @@ from tidings.decisions.diagnosing import (
     judge_routers,
     judge_schema,
     judge_settings,
+    judge_tasks,
     right,
 )
 from tidings.errors import TidingsError
 from tidings.flow import OWNER, ROLE_NAMES
+from tidings.model.endpoint_check import OWN_TASKS
+from tidings.roles.observer.depths import DepthObserver
 from tidings.roles.observer.operations import ObserverOperations
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.wiring import Installation
@@ -37,6 +41,7 @@ from tidings.wiring import Installation
 _DURABLE = "Without these a commit that was acknowledged can be lost. Set them on the server."
 _DEAD_LETTERS_LOOKED_AT = 10_000
 _ROUTERS_LOOKED_AT = 1_000
+TASK_WORKER, VERIFIER = "task-worker", "verifier"
 _IDS = "Routers hold back where they can't prove that no event is missing. See docs/operating."
 
 
@@ -52,6 +57,7 @@ async def examine(installation: Installation) -> AsyncIterator[Finding]:
             if version.health is Health.RIGHT:
                 for finding in await _routing(engine):
                     yield finding
+                yield await _tasks(engine)
     except TidingsError as error:
         yield Finding("connection", Health.WRONG, error.what, error.remedy)
         return
@@ -110,6 +116,22 @@ async def _examine_routing(observer: RoutingObserver) -> list[Finding]:
         judge_routers(routers, writers, has_events),
         judge_route_dead_letters(unresolved, newest["error"] if newest else "", _DEAD_LETTERS_LOOKED_AT),
     ]
+
+
+async def _tasks(engine: Engine) -> Finding:
+    try:
+        return judge_tasks(await DepthObserver.step(engine, _examine_tasks))
+    except TidingsError as error:
+        return Finding("tasks", Health.WRONG, error.what, error.remedy)
+
+
+async def _examine_tasks(observer: DepthObserver) -> list[TaskFacts]:
+    alive = await observer.alive()
+    facts = []
+    for one in await observer.tasks():
+        process = VERIFIER if one.biz_type in OWN_TASKS else TASK_WORKER
+        facts.append(TaskFacts(one.biz_type, one.due, one.oldest_seconds, process, alive.get(process, 0)))
+    return facts
 
 
 async def _rights(installation: Installation) -> Finding:

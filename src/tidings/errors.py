@@ -8,6 +8,7 @@ TidingsError
 │   ├── LoginRefused
 │   ├── ServerUnsuitable     too old, or does not do what we rely on
 │   ├── TransientFailure     deadlock, lost connection …: the whole step may be run again
+│   │   ├── LockTimedOut     somebody else's open transaction held a row for too long
 │   │   └── OutcomeUnknown   the connection was lost in COMMIT
 │   └── StatementFailed      the server refused a statement; `code` is the server's own
 │       └── StatementDenied  whatever the rows: a right, a table, time or room is missing
@@ -15,11 +16,15 @@ TidingsError
 ├── InputRefused             what was given can't be taken; `field` says which part. Nothing was stored
 │   ├── EventRefused
 │   ├── SubscriptionRefused
-│   └── RouteRefused
+│   ├── RouteRefused
+│   └── TaskRefused
 ├── NotFound                 there is no such thing
 ├── Conflict                 somebody else changed it meanwhile
+├── LimitReached             it was asked for too often; later it may be asked for again
 ├── GateClosed               a person closed the gate, or nobody opened it
 ├── RouterHeld               the router can't prove that it would miss nothing, and waits for a person
+├── HandlerInvalid           an application's handler of tasks can't be used, or none is there
+├── PayloadUnfit             a task's payload is not what its handler takes
 ├── SecretsUnusable          no key, or not the key with which a secret was sealed
 ├── SignatureRefused         a request that was not signed with this secret, or not just now
 ├── StatementFileInvalid     a .sql file of ours is wrong
@@ -68,6 +73,10 @@ class TransientFailure(DatabaseError):
     pass
 
 
+class LockTimedOut(TransientFailure):
+    pass
+
+
 class OutcomeUnknown(TransientFailure):
     pass
 
@@ -108,6 +117,10 @@ class RouteRefused(InputRefused):
     pass
 
 
+class TaskRefused(InputRefused):
+    pass
+
+
 class NotFound(TidingsError):
     pass
 
@@ -116,11 +129,23 @@ class Conflict(TidingsError):
     pass
 
 
+class LimitReached(TidingsError):
+    pass
+
+
 class GateClosed(TidingsError):
     pass
 
 
 class RouterHeld(TidingsError):
+    pass
+
+
+class HandlerInvalid(TidingsError):
+    pass
+
+
+class PayloadUnfit(TidingsError):
     pass
 
 

@@ -114,6 +114,7 @@ ROLES = (
         "subscription_verifier",
         "calls an endpoint and, if it answers rightly, puts its URL in force",
         _KNOWS_WHERE_IT_IS
+        + _PRESENT
         + _read("subscriptions", "sys_pending_tasks")
         + _update(
             "subscriptions",
@@ -125,8 +126,15 @@ ROLES = (
             "config_version",
             "updated_at",
         )
+        # A challenge and the task that carries it are made in one transaction. So the admin stays pure configuration.
+        + _read("endpoint_checks")
+        + _insert_but("endpoint_checks", "id")
+        + _update("endpoint_checks", "outcome", "error_code", "duration_ms", "finished_at")
+        + _delete("endpoint_checks")
+        + _insert_columns("sys_pending_tasks", "biz_type", "biz_key", "payload", "max_retries")
         + _update("sys_pending_tasks", *_TASK_OUTCOME, "worker_id")
         + _AUDITED,
+        process="verifier",
     ),
     Role(
         "route_admin",
@@ -213,6 +221,9 @@ ROLES = (
         + _insert_columns("webhook_delivery_jobs", "saga_id", "subscription_id", "status", "attempt_at", "attempt_no")
         + _update("webhook_delivery_jobs", "applied_at")
         + _insert("dead_letters")
+        + _read("delivery_lanes")
+        + _insert("delivery_lanes")
+        + _update("delivery_lanes", "window_size", "failures", "last_failure_at", "last_error_code", "updated_at")
         + _AUDITED,
         process="orchestrator",
     ),
@@ -259,7 +270,7 @@ ROLES = (
     ),
     Role(
         "dead_letter_operator",
-        "gives dead letters and completed sagas a next generation, through one routine",
+        "gives dead letters and completed sagas a next generation, through one routine; retries and cancels tasks",
         _KNOWS_WHERE_IT_IS
         + _read("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
@@ -276,12 +287,19 @@ ROLES = (
             "updated_at",
             "finished_at",
         )
+        + _read("sys_pending_tasks", "sys_pending_tasks_history")
+        + _insert_but("sys_pending_tasks", "id")
+        + _update("sys_pending_tasks", *_TASK_OUTCOME)
         + _AUDITED,
     ),
     Role(
         "task_producer",
-        "submits tasks",
-        _KNOWS_WHERE_IT_IS + _read("sys_pending_tasks") + _insert_but("sys_pending_tasks", "id") + _AUDITED,
+        "submits tasks, in the place of finished ones if asked to",
+        _KNOWS_WHERE_IT_IS
+        + _read("sys_pending_tasks")
+        + _insert_but("sys_pending_tasks", "id")
+        + _call("archive_finished_tasks")
+        + _AUDITED,
     ),
     Role(
         "task_worker",
@@ -325,6 +343,13 @@ ROLES = (
         + _read("route_attempts", "route_dead_letters", "sys_pending_tasks", "sys_pending_tasks_history")
         + _delete("events", "webhook_delivery_sagas", "webhook_delivery_jobs", "dead_letters")
         + _delete("route_attempts", "route_dead_letters", "sys_pending_tasks_history")
+        + _read("route_worker_cursors", "route_holes", "retention_walks", "retention_totals")
+        # A locking read needs some UPDATE right on PostgreSQL: no router goes back while stories are removed.
+        + _update("route_worker_cursors", "updated_at")
+        + _insert("retention_walks", "retention_totals")
+        + _update("retention_walks", "at_time", "at_id", "began_at")
+        # All of it: MariaDB wants the right on each column that ON DUPLICATE KEY UPDATE might have to write.
+        + _update("retention_totals")
         + _AUDITED,
         process="retention",
     ),
@@ -335,6 +360,8 @@ ROLES = (
         + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "webhook_delivery_jobs")
         + _read("dead_letters", "route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
         + _read("sys_pending_tasks", "sys_pending_tasks_history", "audit_log", "worker_presence", "mass_requeues")
+        + _read("retention_walks", "retention_totals", "delivery_lanes")
+        + _read_but("endpoint_checks", "challenge")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _read_but("api_keys", "key_hash"),
     ),

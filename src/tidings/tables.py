@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidings.model.dead_letter import MassRequeueStatus
+from tidings.model.endpoint_check import CheckKind, CheckOutcome
 from tidings.model.job import JobStatus
+from tidings.model.retention import COUNTED
 from tidings.model.route import RouteAttemptStatus, RouteTarget
 from tidings.model.saga import SagaStatus
 from tidings.model.subscription import Verification
@@ -36,6 +38,7 @@ class Index:
     where: str = ""
     mysql_columns: tuple[str, ...] = ()
     mysql_only: bool = False
+    postgresql_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ OPEN_SAGA = "status in (Pending InProgress PendingRetry)"
 ACTIVE_JOB = "status in (Pending Leased)"
 UNAPPLIED_JOB = "status in (Completed Failed) and applied_at is null"
 CLAIMABLE_TASK = "status in (0 3)"
+TASK_NOT_CLAIMABLE = "status in (1 2 4)"
 
 _TASK_COLUMNS = (
     _text("biz_type", 50),
@@ -118,6 +122,9 @@ EVENTS = Table(
     indexes=(
         _index("idx_event_created", "created_at"),
         _index("idx_event_type", "event_type"),
+        # InnoDB's own indexes end with the id anyway.
+        Index("idx_event_type_id", ("event_type", "id"), postgresql_only=True),
+        _index("idx_event_correlation", "correlation_id", "id", mysql=("correlation_id",)),
         _unique("uniq_event_external", "event_domain", "external_id", where="external_id is not null"),
     ),
     checks=(
@@ -231,6 +238,21 @@ JOBS = Table(
         "job_saga_open job_finished job_removed_unapplied job_removed job_truncated",
         "job_saga_open job_finished job_removed",
     ),
+)
+
+DELIVERY_LANES = Table(
+    "delivery_lanes",
+    (
+        Column("subscription_id", "bigint"),
+        Column("window_size", "int"),
+        Column("failures", "int", "0"),
+        _instant("last_failure_at", null=True),
+        _text("last_error_code", 100, null=True),
+        _instant("updated_at"),
+    ),
+    key=("subscription_id",),
+    indexes=(_index("idx_lane_updated", "updated_at"),),
+    checks=("lane_counts",),
 )
 
 DEAD_LETTERS = Table(
@@ -383,6 +405,7 @@ TASKS = Table(
             where=CLAIMABLE_TASK,
             mysql=("claimable", "biz_type", "priority", "next_run_time", "id"),
         ),
+        _index("idx_task_updated", "status", "updated_at", where=TASK_NOT_CLAIMABLE),
     ),
     checks=("task_status_known", "task_counts_not_negative"),
     guards=_guards("task_terminal", "task_terminal"),
@@ -428,6 +451,41 @@ MASS_REQUEUES = Table(
         _instant("finished_at", null=True),
     ),
     checks=("mass_requeue_status_known", "mass_requeue_counts"),
+)
+
+ENDPOINT_CHECKS = Table(
+    "endpoint_checks",
+    (
+        _id(),
+        Column("subscription_id", "bigint"),
+        Column("kind", _any_of(*CheckKind)),
+        _text("url", 2048),
+        _text("host", 253),
+        _text("challenge", 64),
+        _instant("created_at"),
+        _instant("expires_at", ""),
+        _maybe("outcome", _any_of(*CheckOutcome)),
+        _text("error_code", 100, null=True),
+        _maybe("duration_ms", "int"),
+        _instant("finished_at", null=True),
+    ),
+    indexes=(
+        _index("idx_endpoint_check_subscription", "subscription_id", "created_at"),
+        _index("idx_endpoint_check_host", "host", "created_at"),
+    ),
+    checks=("endpoint_check_kind_known", "endpoint_check_outcome_known"),
+)
+
+RETENTION_WALKS = Table(
+    "retention_walks",
+    (_text("name", 20), _instant("at_time", null=True), Column("at_id", "bigint", "0"), _instant("began_at")),
+    key=("name",),
+)
+
+RETENTION_TOTALS = Table(
+    "retention_totals",
+    (_text("day", 10), *(Column(name, "bigint", "0") for name in COUNTED), _instant("updated_at")),
+    key=("day",),
 )
 
 API_KEYS = Table(
@@ -527,11 +585,15 @@ TABLES = (
     ROUTE_DEAD_LETTERS,
     SAGAS,
     JOBS,
+    DELIVERY_LANES,
     DEAD_LETTERS,
     TASKS,
     TASKS_HISTORY,
     WORKER_PRESENCE,
     MASS_REQUEUES,
+    ENDPOINT_CHECKS,
+    RETENTION_WALKS,
+    RETENTION_TOTALS,
     API_KEYS,
     AUDIT_LOG,
     CONFIG_VERSION,
@@ -547,6 +609,7 @@ ROUTINES = (
     "add_subscription_secret",
     "mark_present",
     "mark_gone",
+    "archive_finished_tasks",
 )
 
 

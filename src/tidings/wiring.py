@@ -12,6 +12,8 @@ from tidings.db.embedded import EmbeddedServer, hold, peek
 from tidings.db.engine import Engine, open_engine
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
+from tidings.decisions.destinations import DestinationRules
+from tidings.decisions.subscribing import SubscriptionRules
 from tidings.errors import DatabaseUrlInvalid, EmbeddedServerFailed, SchemaError
 from tidings.flow import OWNER
 from tidings.settings import Settings
@@ -74,18 +76,19 @@ class Installation:
         if self.embedded is not None:
             urls.append(self.access(OWNER).url)
         addresses = [read_address(url) for url in urls if url]
-        return {(address.host, address.port) for address in addresses} | {(server.host, server.port)}
+        ours = {(server.host, port) for port in (server.port, server.metrics_port) if port}
+        return {(address.host, address.port) for address in addresses} | ours
 
     @asynccontextmanager
-    async def engine(self, role: str, size: int = 2) -> AsyncIterator[Engine]:
-        """This role's way to the database, for the length of a block."""
+    async def engine(self, role: str, size: int = 2, patience: float | None = None) -> AsyncIterator[Engine]:
+        """This role's way to the database, for the length of a block. Without `patience` it is that of the settings."""
         access = self.access(role)
         engine = await open_engine(
             access.url,
             owner=role,
             names=self.names,
             group=access.group,
-            patience=self.settings.database.connect_patience,
+            patience=self.settings.database.connect_patience if patience is None else patience,
             size=size,
         )
         try:
@@ -145,6 +148,17 @@ class Installation:
             return self.access(OWNER).url
         await _make_database(self.embedded, self.names)
         return self.embedded.url(self.embedded.superuser, DATABASE)
+
+
+def rules_of(settings: Settings) -> SubscriptionRules:
+    """The bounds that these settings set for every subscription."""
+    sending = settings.sending
+    return SubscriptionRules(
+        DestinationRules(sending.allow_http_hosts, sending.allow_networks, sending.allow_ports),
+        longest_timeout=settings.worker.longest_timeout,
+        longest_delay=settings.retries.max_delay_seconds,
+        most_in_flight=settings.worker.worker_slots // 4,
+    )
 
 
 def _has_urls(settings: Settings) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "tidings"
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 50
 # Data that is read from top to bottom, not code.
-TABLES_OF_DATA = {"tables.py", "flow.py"}
+TABLES_OF_DATA = {"tables.py", "flow.py", "notices.py"}
 
 
 def test_no_module_is_longer_than_400_lines() -> None:

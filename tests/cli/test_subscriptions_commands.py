@@ -111,13 +111,6 @@ async def test_what_was_interrupted_between_the_two_roles_is_finished_by_verify(
     assert not person.json("verify", str(made["id"]))["changed"]
 
 
-async def test_verification_by_a_call_is_said_to_come_later(engine: Database, person: Person) -> None:
-    made = person.json("add", "--type", "*", *URL)
-    said = person.types("verify", str(made["id"]), exit=1)
-    assert "not yet available" in said.stderr
-    assert not (await rows(engine, "subscriptions"))[0]["verified"]
-
-
 async def test_edit_changes_what_is_given_and_default_resets_a_limit(engine: Database, person: Person) -> None:
     id = str(person.json("add", "--type", "a", *URL, "--max-retry-limit", "3", "--header", "x: y")["id"])
     edited = person.json("edit", id, "--type", "b.*", "--max-retry-limit", "default", "--timeout-seconds", "9")
@@ -141,6 +134,32 @@ def test_a_url_that_waits_is_shown_with_the_one_in_force(person: Person) -> None
     shown = person.types("show", id).stdout
     assert "https://example.com/hook" in shown
     assert "https://example.com/new" in shown
+
+
+async def test_show_says_how_an_endpoint_fares(engine: Database, person: Person) -> None:
+    """How many deliveries may be under way, how it failed, and when something is tried next."""
+    id = str(person.json("add", "--type", "a", *HERE)["id"])
+    assert "window 8 of 2,000" in person.types("show", id).stdout
+    await engine.sql(
+        "INSERT INTO delivery_lanes (subscription_id, window_size, failures, last_failure_at, last_error_code)"
+        f" VALUES ({id}, 1, 14, '2026-01-02', 'http_503')"
+    )
+    await engine.sql(
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, correlation_id, status, next_attempt_at)"
+        f" VALUES (1, {id}, 'c', 'PendingRetry', '2100-01-02 12:03:10')"
+    )
+    shown = person.types("show", id).stdout
+    assert "window 1 of 2,000, 14 failures in a row, last http_503, next try 2100-01-02 12:03:10" in shown
+    assert "for each worker" in shown
+    assert person.json("show", id)["lane"] == {
+        "window_size": 1,
+        "window_max": 2000,
+        "failures": 14,
+        "last_error_code": "http_503",
+        "is_under_way": False,
+        "last_failure_at": "2026-01-02T00:00:00+00:00",
+        "next_try_at": "2100-01-02T12:03:10+00:00",
+    }
 
 
 def test_the_switches_say_when_there_was_nothing_to_do(person: Person) -> None:

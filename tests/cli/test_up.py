@@ -4,10 +4,12 @@ import asyncio
 import itertools
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support.commands import run
@@ -21,7 +23,7 @@ from tidings.db.statements import Statement
 
 pytestmark = pytest.mark.slow
 
-ALLOWED = {"TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1", "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8"}
+ALLOWED = {"TIDINGS_PORT": "0", "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1", "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8"}
 _numbers = itertools.count(1)
 
 
@@ -73,16 +75,26 @@ class Installed:
         assert "Traceback" not in process.output
 
 
+async def published_by_http(process: Process, key: str, event: str) -> None:
+    await asyncio.to_thread(process.wait_for_line, "takes requests", 30)
+    (url,) = re.findall(r"http://127\.0\.0\.1:[1-9]\d+", process.output)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+        assert (await client.post("/v1/events", content=event)).status_code == 202
+
+
 async def delivers_again_and_again(installed: Installed, receiver: Receiver) -> None:
     first = await installed.up()
     assert "The gates are open" in first.output
+    (key,) = re.findall(r"shown only now: (tid_\S+)", first.output)
     secret = await installed.subscribe(receiver.url("/hook"))
     await installed.says("publish", "order.paid", '{"n":  1}')
     await eventually(lambda: receiver.answered, 20, "the first event")
     await installed.ended(first, signal.SIGINT)
     second = await installed.up()
     assert "The gates are open" not in second.output
-    await installed.says("publish", "order.paid", '{"n":  2}')
+    assert "tid_" not in second.output
+    await published_by_http(second, key, '{"event_type": "order.paid", "payload": {"n":  2}}')
     await eventually(lambda: len(receiver.answered) == 2, 20, "the second event")
     assert len(json.loads(await installed.says("routes", "list", "--json"))) == 1
     await installed.ended(second, signal.SIGTERM)

@@ -36,6 +36,7 @@ ROUTINES = {
         "add_subscription_secret": "SELECT {schema}.add_subscription_secret(0, '')",
         "mark_present": "SELECT {schema}.mark_present('w', 'p', 'h', 1, 'v')",
         "mark_gone": "SELECT {schema}.mark_gone('w')",
+        "archive_finished_tasks": "SELECT {schema}.archive_finished_tasks('{{}}')",
     },
     "mysql": {
         "requeue_dead_letters": "CALL {schema}.requeue_dead_letters('[]')",
@@ -45,6 +46,7 @@ ROUTINES = {
         "add_subscription_secret": "CALL {schema}.add_subscription_secret(0, '')",
         "mark_present": "CALL {schema}.mark_present('w', 'p', 'h', 1, 'v')",
         "mark_gone": "CALL {schema}.mark_gone('w')",
+        "archive_finished_tasks": "CALL {schema}.archive_finished_tasks('[]')",
     },
 }
 TABLE_VERBS = {
@@ -193,6 +195,7 @@ async def _harmless(engine: Database) -> AsyncIterator[None]:
 EVERYBODY = frozenset(ROLE_NAMES)
 SAGAS, JOBS = "webhook_delivery_sagas", "webhook_delivery_jobs"
 TASKS, HISTORY = "sys_pending_tasks", "sys_pending_tasks_history"
+BOOKS = "retention_walks retention_totals"
 WRITES = "INSERT UPDATE DELETE"
 ANYTHING = f"SELECT {WRITES}"
 LEASE = "lease_until worker_id lease_token lease_resets"
@@ -284,9 +287,15 @@ FORBIDDEN = (
         "DELETE",
         f"events {SAGAS} {JOBS} dead_letters route_attempts route_dead_letters {HISTORY}",
     ),
-    Rule("ruling 17: retention writes nothing", only("retention"), "INSERT UPDATE", not_tables="audit_log"),
+    Rule("ruling 17: retention writes its own books", only("retention"), "INSERT", not_tables=f"audit_log {BOOKS}"),
+    Rule("ruling 17: it changes nothing", only("retention"), "UPDATE", not_tables=f"{BOOKS} route_worker_cursors"),
+    Rule("§4: of a cursor it locks", only("retention"), "UPDATE", "route_worker_cursors", not_columns="updated_at"),
+    Rule("ruling 17: nobody else writes them", all_but("retention"), WRITES, BOOKS),
+    Rule("§4: challenges are the verifier's", all_but("subscription_verifier"), WRITES, "endpoint_checks"),
+    Rule("§4: and nobody's to read", all_but("subscription_verifier"), "SELECT", "endpoint_checks", "challenge"),
     Rule("ruling 11: subscriptions are never deleted", EVERYBODY, "DELETE", "subscriptions"),
     Rule("seed 003: only the archiver takes tasks out", all_but("task_archiver"), "DELETE", TASKS),
+    Rule("ruling 13: to replace is the producer's", all_but("task_producer"), "EXECUTE", "archive_finished_tasks"),
     Rule("seed 003: history is history", EVERYBODY, "UPDATE", HISTORY),
     Rule("§4: the orchestrator alone changes sagas", all_but("saga_orchestrator"), "UPDATE", SAGAS),
     Rule("§4: and creates jobs", all_but("saga_orchestrator"), "INSERT", JOBS),

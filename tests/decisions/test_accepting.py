@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.decisions.accepting import DEEPEST, accept
+from tidings.decisions.accepting import accept
+from tidings.decisions.texts import DEEPEST
 from tidings.errors import EventRefused
 from tidings.model.event import EventLimits, NewEvent
 

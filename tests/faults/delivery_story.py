@@ -18,7 +18,7 @@ from tidings.flow import OWNER
 from tidings.roles.orchestrator.orchestrator import Orchestrator
 
 POLICY = RetryPolicy(max_retry_limit=2, backoff=Backoff(base=3600, longest=3600, jitter=0))
-LIMITS = FlowLimits(active_jobs_max=20_000, window=2_000)
+LIMITS = FlowLimits(active_jobs_max=20_000, window_start=2_000, window_max=2_000)
 JOB_COLUMNS = "saga_id, subscription_id, attempt_at, attempt_no, status, error_code"
 
 # (status, attempts so far, due, then the newest job's status and error code)
@@ -53,10 +53,11 @@ class Story:
     @classmethod
     async def of(cls, database: Database) -> "Story":
         story = cls(database, await connect(database.url(OWNER)))
-        await story._owner.run(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified)"
-            " VALUES ('*', 'https://one.example/', true, true)"
-        )
+        for name in ("one", "two"):
+            await story._owner.run(
+                "INSERT INTO subscriptions (event_type, callback_url, active, verified)"
+                f" VALUES ('*', 'https://{name}.example/', true, true)"
+            )
         return story
 
     async def close(self) -> None:
@@ -65,19 +66,23 @@ class Story:
     async def begin(self) -> None:
         """The sagas before the step that is looked at; what was played before is of no more concern."""
         ((self._base,),) = await self._owner.run("SELECT COALESCE(MAX(id), 0) FROM webhook_delivery_sagas")
+        # The window of one is known already, that of the other is not.
+        await self._owner.run("DELETE FROM delivery_lanes")
+        await self._owner.run("INSERT INTO delivery_lanes (subscription_id, window_size) VALUES (1, 2000)")
         for number, (status, attempts, due, job, error) in enumerate(SAGAS, start=self._base + 1):
-            payload = f'{{"n":  {number - self._base}}}'
+            payload, subscription = f'{{"n":  {number - self._base}}}', 1 + (number - self._base) % 2
             await self._owner.run(f"INSERT INTO events (event_type, payload) VALUES ('a', '{payload}')")
             await self._owner.run(
                 "INSERT INTO webhook_delivery_sagas"
                 " (event_id, subscription_id, correlation_id, attempt_count, next_attempt_at, final_error_code)"
-                f" SELECT MAX(id), 1, 'c', {attempts}, '{due}', NULLIF('{error}', '') FROM events"
+                f" SELECT MAX(id), {subscription}, 'c', {attempts}, '{due}', NULLIF('{error}', '') FROM events"
             )
             if job:
                 is_new = status in ("InProgress", "Completed")
                 await self._owner.run(
-                    f"INSERT INTO webhook_delivery_jobs ({JOB_COLUMNS}, applied_at) VALUES ({number}, 1, '2020-01-01',"
-                    f" {attempts + is_new}, '{job}', NULLIF('{error}', ''), {'NULL' if is_new else repr('2020-01-01')})"
+                    f"INSERT INTO webhook_delivery_jobs ({JOB_COLUMNS}, applied_at)"
+                    f" VALUES ({number}, {subscription}, '2020-01-01', {attempts + is_new}, '{job}',"
+                    f" NULLIF('{error}', ''), {'NULL' if is_new else repr('2020-01-01')})"
                 )
             await self._owner.run(f"UPDATE webhook_delivery_sagas SET status = '{status}' WHERE id = {number}")
 
@@ -86,6 +91,7 @@ class Story:
 
         async def is_finished() -> bool:
             # What a step that was cut has locked is passed over until the server has noticed.
+            await one.look()
             await one.step()
             ((left,),) = await self._owner.run(
                 "SELECT (SELECT COUNT(*) FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')"

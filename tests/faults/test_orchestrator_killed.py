@@ -17,7 +17,9 @@ from tests.support.processes import Process, tidings
 from tidings.db import engine as engine_module
 from tidings.db.engine import Engine, open_engine
 from tidings.db.statements import load_statements
+from tidings.decisions.advancing import Buried
 from tidings.errors import DatabaseError
+from tidings.roles.orchestrator.operations import OrchestratorOperations
 from tidings.roles.orchestrator.orchestrator import Orchestrator
 
 pytestmark = pytest.mark.slow
@@ -72,15 +74,18 @@ async def test_an_orchestrator_that_dies_at_any_statement_leaves_nothing_undone_
     """Before each statement and after it; what was half done before the death is not there at all."""
     expected, seen = await undisturbed(story, attacked, proxy)
     faults = [Fault(name, CUT, when) for name in dict.fromkeys(seen) for when in ("before", "after")]
-    # The second transaction of a step, and the second burial.
-    faults += [Fault(name, CUT, "after", nth=2) for name in ("orchestrator.write_dead_letters", COMMIT)]
+    # The second and third transaction of a step, and the second burial.
+    faults += [Fault(COMMIT, CUT, when, nth) for when in ("before", "after") for nth in (2, 3)]
+    faults.append(Fault("orchestrator.write_dead_letters", CUT, "after", nth=2))
     wrong = []
     for fault in faults:
         await story.begin()
         proxy.clear()
         proxy.arm(fault)
+        one = Orchestrator(attacked, POLICY, LIMITS)
         with suppress(DatabaseError):  # nobody notices a connection that was lost before the first question
-            await Orchestrator(attacked, POLICY, LIMITS).step()
+            await one.look()
+            await one.step()
         assert proxy.fired == [fault]
         wrong += [f"{fault}: {half}" for half in half_done(await story.state())]
         await story.finish()
@@ -115,6 +120,7 @@ async def test_an_orchestrator_whose_connection_is_lost_again_and_again_finishes
     one = Orchestrator(attacked, POLICY, LIMITS)
     for _ in dict.fromkeys(seen):
         try:
+            await one.look()
             if not (await one.step()).did_work:
                 break
         except DatabaseError:
@@ -133,6 +139,7 @@ async def test_a_process_that_is_killed_at_a_statement_that_writes_changes_nothi
         "TIDINGS_DATABASE_URL_SAGA_ORCHESTRATOR": proxy.url(engine.url("saga_orchestrator")),
         "TIDINGS_MAX_RETRY_LIMIT": "2",
         "TIDINGS_BASE_DELAY_SECONDS": "3600",
+        "TIDINGS_WINDOW_START": "2000",
     }
     wrong = []
     for name in ("bury_sagas", "write_dead_letters", "insert_jobs"):
@@ -146,3 +153,29 @@ async def test_a_process_that_is_killed_at_a_statement_that_writes_changes_nothi
         await story.finish()
         wrong += [f"{fault}: {difference}" for difference in (await story.state()).differences(expected)]
     assert not wrong
+
+
+async def test_a_dead_letter_in_a_second_transaction_would_be_found(
+    story: Story, attacked: Engine, proxy: FaultProxy, mortal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted bug: the saga is buried, and its dead letter written after the commit, by one who may be dead then."""
+    buried: list[int] = []
+    take_in = Orchestrator._take_in
+
+    async def bury_alone(operations: OrchestratorOperations, ended: dict[int, Buried]) -> None:
+        if ended:
+            buried.extend(ended)
+            await operations._run("bury_sagas", ids=[*ended], error_codes=[one.error_code for one in ended.values()])
+
+    async def take_in_and_write_later(one: Orchestrator) -> object:
+        applied = await take_in(one)
+        await OrchestratorOperations.step(one._engine, lambda it: it._run("write_dead_letters", ids=buried))
+        return applied
+
+    monkeypatch.setattr(OrchestratorOperations, "bury_sagas", bury_alone)
+    monkeypatch.setattr(Orchestrator, "_take_in", take_in_and_write_later)
+    await story.begin()
+    proxy.arm(Fault(COMMIT, CUT, "after"))
+    with pytest.raises(DatabaseError):
+        await Orchestrator(attacked, POLICY, LIMITS).step()
+    assert half_done(await story.state()) == ["a saga is dead without its dead letter, or the other way round"]

@@ -19,8 +19,9 @@ from tidings.roles.router.router import Outcome, Router
 pytestmark = pytest.mark.slow
 
 COMMIT = "event_router.commit"
-# What a person's command asks, and what only the very first pass of an installation does.
+# What a person's command asks, what only the very first pass of an installation does, and the look between passes.
 NOT_OF_A_PASS = {
+    "glance",
     *("wait_for_cursor", "wait_for_cursors", "make_cursor", "dead_letter", "resolve", "audit"),
     *("clock", "past_events", "decided_among"),
 }

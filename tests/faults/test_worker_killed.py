@@ -1,7 +1,8 @@
 """A worker or a cleaner that dies anywhere leaves nothing undone and nothing doubled, and no saga is ever touched."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -9,7 +10,8 @@ import pytest
 
 from tests.roles.worker.scene import Scene
 from tests.support.database import Database
-from tests.support.fault_proxy import CUT, Fault, FaultProxy
+from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
+from tests.support.processes import Process, hurried
 from tests.support.receiver import Answer, Receiver
 from tests.support.waiting import eventually
 from tidings.db import engine as engine_module
@@ -105,6 +107,7 @@ async def until_dead(worker: Worker, proxy: FaultProxy) -> None:
     """Works until the fault has struck; then it is gone, in the middle of whatever it was at."""
     try:
         for _ in range(30):
+            await worker.look()
             await worker.step()
             if proxy.fired:
                 break
@@ -131,6 +134,7 @@ async def test_a_worker_that_dies_at_any_statement_leaves_nothing_undone(
     await deliveries.prepare()
     await deliveries.begin()
     undisturbed = await scene.worker(engine=await attacked(scene, proxy, "job_worker"))
+    await undisturbed.look()
     async with scene.working(undisturbed):
         await eventually(lambda: "worker.give_back" in proxy.seen and "worker.report" in proxy.seen, what="both")
     await undisturbed._engine.close()
@@ -143,7 +147,10 @@ async def test_a_worker_that_dies_at_any_statement_leaves_nothing_undone(
         "job_worker.commit",
     }
     wrong = []
-    for fault in [Fault(name, CUT, when) for name in seen]:
+    faults = [Fault(name, CUT, when) for name in seen]
+    # The first commit ends a look at the installation, the second one a claim, the others give back or report.
+    faults += [Fault("job_worker.commit", CUT, when, nth) for nth in (2, 3, 4)]
+    for fault in faults:
         await deliveries.begin()
         proxy.clear()
         proxy.arm(fault)
@@ -156,6 +163,48 @@ async def test_a_worker_that_dies_at_any_statement_leaves_nothing_undone(
         if repeated := await deliveries.repeated():
             wrong.append(f"{fault}: {repeated} requests that no lost lease explains")
     assert not wrong
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_worker_that_dies_while_it_looks_for_leases_that_it_lost_has_reported_nothing(
+    scene: Scene, proxy: FaultProxy, when: Literal["before", "after"]
+) -> None:
+    """It asks in the transaction of the report, which is then undone as a whole."""
+    scene.receiver.answer("/", Answer(hold=(hold := asyncio.Event())))
+    jobs = await scene.jobs(await scene.subscription(), 2)
+    engine = await attacked(scene, proxy, "job_worker")
+    worker = await scene.worker(engine=engine)
+    await worker.step()
+    await eventually(lambda: len(scene.receiver.requests) == 2, what="the requests")
+    await scene.reset(jobs[0])
+    proxy.arm(Fault("worker.still_ours", CUT, when))
+    hold.set()
+    await proxy.until_fired()
+    await die(worker)
+    await engine.close()
+    assert await scene.statuses() == {"Pending": 1, "Leased": 1}
+
+
+async def test_a_cleaner_process_that_is_killed_is_made_up_for_by_the_next_one(
+    scene: Scene, proxy: FaultProxy, start: Callable[[Process], Process]
+) -> None:
+    """Catalogue A17: any cleaner will do. A18: it needs no key, and does not ask whose jobs they are."""
+    jobs = [*await scene.jobs(await scene.subscription(), 2), *await scene.jobs(await scene.subscription(active=False))]
+    await scene.sql("UPDATE webhook_delivery_jobs SET status = 'Leased', worker_id = 'gone', lease_until = created_at")
+    environment = scene.database.environment()
+    proxied = {"TIDINGS_DATABASE_URL_LEASE_CLEANER": proxy.url(scene.database.url("lease_cleaner"))}
+    proxy.arm(Fault("cleaner.reset_leases", KILL(), "after"))
+    doomed = start(hurried("run", "cleaner", **environment | proxied))
+    await proxy.until_fired(30)
+    assert doomed.wait() == -signal.SIGKILL, doomed.output
+    assert await scene.statuses() == {"Leased": 3}
+    start(hurried("run", "cleaner", **environment))
+
+    async def are_reset() -> bool:
+        return await scene.statuses() == {"Pending": 3}
+
+    await eventually(are_reset, 30, "the next one to reset them")
+    assert [(await scene.job(job))["lease_resets"] for job in jobs] == [1, 1, 1]
 
 
 async def test_a_cleaner_that_dies_at_any_statement_counts_each_expiry_once(scene: Scene, proxy: FaultProxy) -> None:
@@ -192,7 +241,7 @@ async def test_a_cleaner_that_dies_at_any_statement_counts_each_expiry_once(scen
 
     await begin()
     engine = await attacked(scene, proxy, "lease_cleaner")
-    await Cleaner(engine, 3, patience=0).step()
+    await clean(Cleaner(engine, 3, patience=0))
     await engine.close()
     seen = [*dict.fromkeys(proxy.seen)]
     everything = load_statements("tidings.roles.cleaner", engine.dialect).keys()
@@ -212,9 +261,15 @@ async def test_a_cleaner_that_dies_at_any_statement_counts_each_expiry_once(scen
         engine = await attacked(scene, proxy, "lease_cleaner")
         # A session that was lost before it was asked anything is replaced without a word.
         with suppress(DatabaseError):
-            await Cleaner(engine, 3, patience=0).step()
+            await clean(Cleaner(engine, 3, patience=0))
         assert proxy.fired == [fault]
         await engine.close()
         if (state := await finish()) != expected:
             wrong.append(f"{fault}: {state}")
     assert not wrong
+
+
+async def clean(cleaner: Cleaner) -> None:
+    """As its loop does."""
+    if await cleaner.look():
+        await cleaner.step()

@@ -23,7 +23,7 @@ def test_the_moves_of_a_saga_are_those_of_seed_r01_section_3() -> None:
 
 def test_the_moves_of_a_task_are_those_of_seed_003_and_ruling_8() -> None:
     moves = {(old.value, new.value) for old, news in TASK_MOVES.items() for new in news}
-    assert moves == {(0, 1), (1, 2), (1, 3), (1, 4), (3, 1), (4, 0)}
+    assert moves == {(0, 1), (0, 4), (1, 2), (1, 3), (1, 4), (1, 0), (3, 1), (3, 4), (4, 0)}
 
 
 @pytest.mark.parametrize(

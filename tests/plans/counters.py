@@ -11,7 +11,18 @@ from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 
-MEASURED = ("event_router", "saga_orchestrator", "job_worker", "lease_cleaner", "observer")
+MEASURED = (
+    "event_router",
+    "saga_orchestrator",
+    "job_worker",
+    "lease_cleaner",
+    "task_producer",
+    "task_worker",
+    "task_rescuer",
+    "task_archiver",
+    "retention",
+    "observer",
+)
 _POSTGRESQL = """
     SELECT r.relname, COALESCE(r.seq_tup_read, 0) + COALESCE(x.tuples, 0),
            s.heap_blks_read + s.heap_blks_hit + COALESCE(x.blocks, 0)

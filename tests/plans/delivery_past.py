@@ -5,7 +5,7 @@ from tests.support.sessions import Session, connect
 from tidings.flow import OWNER
 
 SAGAS, JOBS = "webhook_delivery_sagas", "webhook_delivery_jobs"
-TABLES = ("events", SAGAS, JOBS, "dead_letters", "subscriptions")
+TABLES = ("events", SAGAS, JOBS, "dead_letters", "subscriptions", "delivery_lanes")
 LONG_AGO = "2020-01-01"
 
 
@@ -23,11 +23,11 @@ class Past:
         words = past._words
         for table in TABLES:
             await past._run(words.keep_statistics.format(table=table))
-        # One that is busy, one that is paused, one with news.
-        for paused in ("false", "true", "false"):
+        # One that is busy, one that is paused, one with news, one that fails and was switched off.
+        for active, paused in (("true", "false"), ("true", "true"), ("true", "false"), ("false", "false")):
             await past._run(
                 "INSERT INTO subscriptions (event_type, callback_url, active, verified, paused)"
-                f" VALUES ('*', 'https://a.example/', true, true, {paused})"
+                f" VALUES ('*', 'https://a.example/', {active}, true, {paused})"
             )
         return past
 
@@ -36,12 +36,12 @@ class Past:
         return _PostgresWords if self._database.family == "postgresql" else _MariaDBWords
 
     async def happen(self) -> None:
-        """`size` sagas and jobs that have ended; as many that wait in a lane that is paused, and for another time."""
+        """`size` sagas and twice as many jobs that ended; as many sagas wait in a paused lane, and for another time."""
         # Of other sagas: no job can be made for one that has ended, and updates would leave old versions behind.
         columns = "saga_id, subscription_id, attempt_at, attempt_no, status, lease_until, applied_at"
         await self._run(
             f"INSERT INTO {JOBS} ({columns}) SELECT -seq, 1, '{LONG_AGO}', 1, 'Completed', '{LONG_AGO}', '{LONG_AGO}'"
-            f" FROM {self._words.numbers(self.size)}"
+            f" FROM {self._words.numbers(2 * self.size)}"
         )
         await self.publish(1, self.size, status="Completed", due=LONG_AGO)
         await self.publish(2, self.size, due=LONG_AGO)
@@ -69,7 +69,7 @@ class Past:
         await self._run(f"UPDATE {SAGAS} SET status = 'InProgress' WHERE id >= {first}")
         await self._run(f"UPDATE {SAGAS} SET status = 'Completed' WHERE id >= {first}")
 
-    async def publish(self, subscription: int, count: int, status: str = "Pending", due: str = "") -> int:
+    async def publish(self, subscription: int | str, count: int, status: str = "Pending", due: str = "") -> int:
         """So many events with a saga each, due now or then; returns the first saga."""
         # No two at the same moment: so many at once are never written.
         when = self._words.after.format(due=due) if due else self._words.now
@@ -84,6 +84,22 @@ class Past:
         )
         return int(first)
 
+    async def hang(self, lanes: int) -> None:
+        """So many more subscriptions, which only fail: one attempt of each is under way, `size` sagas wait in all."""
+        ((first,),) = await self._owner.run("SELECT MAX(id) + 1 FROM subscriptions")
+        await self._run(
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified)"
+            f" SELECT '*', 'https://b.example/', true, true FROM {self._words.numbers(lanes)}"
+        )
+        await self._run(
+            "INSERT INTO delivery_lanes (subscription_id, window_size, failures, last_failure_at, last_error_code)"
+            f" SELECT id, 1, 20, '{LONG_AGO}', 'timeout' FROM subscriptions WHERE id >= {first}"
+        )
+        under_way = await self.publish(f"{first} + MOD(id, {lanes})", lanes, status="InProgress", due=LONG_AGO)
+        await self._make_jobs(under_way)
+        await self._run(f"UPDATE {JOBS} SET status = 'Leased', lease_until = '2100-01-01' WHERE saga_id >= {under_way}")
+        await self.publish(f"{first} + MOD(id, {lanes})", self.size, due=LONG_AGO)
+
     async def queue(self, count: int) -> None:
         """Sagas under way whose jobs wait for a worker."""
         first = await self.publish(3, count, status="InProgress")
@@ -91,13 +107,13 @@ class Past:
 
     async def report(self, good: int, bad: int = 0, stale: int = 0) -> None:
         """Sagas under way whose jobs went well, went wrong, or whose worker is silent."""
-        for count, state in (
-            (good, "status = 'Completed'"),
-            (bad, "status = 'Failed', error_code = 'timeout'"),
-            (stale, f"status = 'Leased', lease_until = '{LONG_AGO}'"),
+        for lane, count, state in (
+            (3, good, "status = 'Completed'"),
+            (4, bad, "status = 'Failed', error_code = 'timeout'"),
+            (3, stale, f"status = 'Leased', lease_until = '{LONG_AGO}'"),
         ):
             if count:
-                first = await self.publish(3, count, status="InProgress")
+                first = await self.publish(lane, count, status="InProgress")
                 await self._make_jobs(first)
                 await self._run(f"UPDATE {JOBS} SET {state} WHERE saga_id >= {first}")
 

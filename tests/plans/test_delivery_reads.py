@@ -26,8 +26,8 @@ from tidings.roles.worker.operations import WorkerOperations
 BATCH = 100
 POLICY = RetryPolicy(9, Backoff(3600, 3600, 0))
 LAST_ATTEMPT = RetryPolicy(1, POLICY.backoff)
-ROOM = FlowLimits(active_jobs_max=20_000, window=2_000)
-NO_ROOM = FlowLimits(active_jobs_max=0, window=2_000)
+ROOM = FlowLimits(active_jobs_max=20_000, window_start=2_000, window_max=2_000)
+NO_ROOM = FlowLimits(active_jobs_max=0, window_start=2_000, window_max=2_000)
 
 # The same for every size: rows and pages.
 BOUNDS = {
@@ -70,6 +70,27 @@ class Deliveries:
         found["claim"] = await self._measured("job_worker", self._claim)
         await past.settle()
         return found
+
+    async def reads_beside_hanging_lanes(self) -> dict[str, Reads]:
+        """Of one orchestrator: its first step, one with nothing to do, one that starts a hundred."""
+        engine = await self._database.open("saga_orchestrator")
+        one = Orchestrator(engine, POLICY, ROOM, batch=BATCH)
+        await engine.close()
+        found = {"first look": await self._step_of(one, Advanced())}
+        found["idle"] = await self._step_of(one, Advanced())
+        for lane in (1, 3):
+            await self.past.publish(lane, BATCH // 2)
+        found["start"] = await self._step_of(one, Advanced(started=BATCH))
+        return found
+
+    async def _step_of(self, one: Orchestrator, expected: Advanced) -> Reads:
+        """Every session counts for itself, and only at its end."""
+
+        async def work(engine: Engine) -> None:
+            one._engine = engine
+            assert await one.step() == expected
+
+        return await self._measured("saga_orchestrator", work)
 
     async def reads_of_a_claim(self, waiting: int) -> Reads:
         """Where so many jobs wait."""
@@ -187,11 +208,11 @@ SIZES = of_sizes(
 )
 
 
-def beyond(found: dict[str, Reads], when: str) -> list[str]:
+def beyond(found: dict[str, Reads], when: str, bounds: dict[str, Reads] = BOUNDS) -> list[str]:
     return [
-        f"{when}, {what}: {reads}, bound {BOUNDS[what]}"
+        f"{when}, {what}: {reads}, bound {bounds[what]}"
         for what, reads in found.items()
-        if reads.rows > BOUNDS[what].rows or reads.pages > BOUNDS[what].pages
+        if reads.rows > bounds[what].rows or reads.pages > bounds[what].pages
     ]
 
 
@@ -222,6 +243,24 @@ async def test_a_transaction_that_is_held_open_makes_nothing_slower(
     found = await deliveries.reads_of_every_kind(hinted=True)
     del found["reset"]
     assert not beyond(found, "under an old snapshot")
+
+
+LANES_THAT_HANG = 500
+BOUNDS_BESIDE_THEM = {
+    # A first look, which learns all windows; what it costs has to do with their number, not with what waits in them.
+    "first look": Reads(rows=8_000, pages=25_000),
+    "idle": Reads(rows=5_000, pages=8_000),
+    "start": Reads(rows=5_000, pages=12_000),
+}
+
+
+@SIZES
+async def test_neither_lanes_that_hang_nor_what_they_hold_make_a_step_dearer(deliveries: Deliveries) -> None:
+    """Each of them has one attempt under way and no room for more; a paused lane holds the oldest of all."""
+    await deliveries.past.publish(2, deliveries.past.size, due="2019-01-01")
+    await deliveries.past.hang(LANES_THAT_HANG)
+    found = await deliveries.reads_beside_hanging_lanes()
+    assert not beyond(found, f"beside {LANES_THAT_HANG} that hang", BOUNDS_BESIDE_THEM)
 
 
 PAGE = 50

@@ -296,6 +296,7 @@ def _requests(
     events = {event.correlation_id: event for event in committed}
     at = {subscriber.path: subscriber for subscriber in subscribers}
     tries: Counter[tuple[int, int, int]] = Counter()
+    last: dict[tuple[int, int, int], int | None] = {}
     well: set[tuple[int, int]] = set()
     messages: dict[tuple[int, int], set[str]] = defaultdict(set)
     for arrival in arrivals:
@@ -306,6 +307,7 @@ def _requests(
         yield from _content(arrival, event, subscriber)
         key = (event_ids[event.correlation_id], subscriber.id)
         tries[(*key, arrival.attempt)] += 1
+        last[(*key, arrival.attempt)] = arrival.answered
         messages[key].add(arrival.message)
         if arrival.answered is not None and 200 <= arrival.answered < 300:
             well.add(key)
@@ -314,6 +316,19 @@ def _requests(
             yield f"saga {saga['id']} is Completed, and its receiver never said so"
     yield from (f"event and subscription {key} came under {ids}" for key, ids in messages.items() if len(ids) > 1)
     yield from _repetitions(tables, tries)
+    yield from _answers(tables, last)
+
+
+def _answers(tables: Tables, last: Mapping[tuple[int, int, int], int | None]) -> Iterable[str]:
+    """Of the requests of one attempt the last one counts: whoever sent an earlier one had lost its lease by then."""
+    sagas = {saga["id"]: saga for saga in tables.sagas}
+    generations = Counter((saga["event_id"], saga["subscription_id"]) for saga in tables.sagas)
+    for job in tables.jobs:
+        saga = sagas[job["saga_id"]]
+        pair, said = (saga["event_id"], saga["subscription_id"]), job["response_status"]
+        answered = last.get((*pair, job["attempt_no"]))
+        if said is not None and answered not in (None, said) and generations[pair] == 1:
+            yield f"job {job['id']} says {said}, and the last request of that attempt was answered {answered}"
 
 
 def _content(arrival: Arrival, event: Committed, subscriber: Subscriber) -> Iterable[str]:

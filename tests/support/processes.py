@@ -17,11 +17,18 @@ import psutil
 from tests.support import families, watchdog
 
 INHERITED = ("PATH", "HOME", "LANG")
+ROOT = Path(__file__).parents[2]
 
 
 def tidings(*args: str, **env: str) -> "Process":
     """The product's command line as an operator runs it; not started yet."""
     return Process([sys.executable, "-m", "tidings", *args], env)
+
+
+def hurried(*args: str, patience: float = 0.3, **env: str) -> "Process":
+    """The same, with a cleaner that waits only so long after it connected."""
+    made = {"TIDINGS_TEST_CLEANER_PATIENCE": str(patience), **env}
+    return Process([sys.executable, "-m", "tests.support.hurried", *args], made, cwd=ROOT)
 
 
 def processes() -> Iterator[Callable[["Process"], "Process"]]:

@@ -113,6 +113,22 @@ async def test_a_scrape_shows_what_waits_and_for_how_long(engine: Database, scra
     assert few.queues["sagas_pending"].count == 2
 
 
+async def test_a_scrape_shows_the_narrowest_windows_and_no_more_than_a_hundred(
+    engine: Database, scraped: Scraped
+) -> None:
+    rows = ", ".join(f"({number}, {number})" for number in range(1, 131))
+    await engine.sql(f"INSERT INTO delivery_lanes (subscription_id, window_size) VALUES {rows}")
+    await engine.sql("INSERT INTO delivery_lanes (subscription_id, window_size) VALUES (200, 2000)")
+    observer = await engine.open("observer")
+    scraped.metrics.show_depths(await DepthObserver.step(observer, DepthObserver.depths))
+    assert scraped.value("window", subscription="1") == 1
+    assert scraped.value("window", subscription="100") == 100
+    assert scraped.value("window", subscription="101") is None
+    await engine.sql("UPDATE delivery_lanes SET window_size = 2000")
+    scraped.metrics.show_depths(await DepthObserver.step(observer, DepthObserver.depths))
+    assert scraped.value("window", subscription="1") is None
+
+
 def test_telling_costs_little() -> None:
     """For each delivery: started, answered, completed, with metrics on. A wide bound, for any machine."""
     metrics = Scraped().metrics

@@ -87,7 +87,7 @@ def requeue(
             "Options --all, --subscription, --error, --since, --until.",
         )
     if ids:
-        done = as_role(ROLE, lambda engine: requeueing.requeue(engine, ids, person()))
+        done = as_role(ROLE, lambda engine: requeueing.requeue(engine, ids, person()), wakes="orchestrator")
         show_generations(done, as_json=json)
         return
     chosen = Filter(moment(since, "since") or _EVER, moment(until, "until") or _NEVER, subscription or 0, error)

@@ -35,6 +35,12 @@ HEADINGS = {
     "failed_at": "given up",
     "requested_by": "by",
     "response_status": "http",
+    "biz_type": "type",
+    "biz_key": "key",
+    "retry_count": "retries",
+    "next_run_time": "due",
+    "result_msg": "result",
+    "task_id": "task",
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]

@@ -13,14 +13,19 @@ from tidings.cli import (
     events,
     flow,
     gates,
+    keys,
+    listen,
     publishing,
+    reconcile,
     route_dead_letters,
     routers,
     routes,
     running,
     sagas,
     subscriptions,
+    tasks,
     up,
+    why,
 )
 from tidings.cli.context import take_setting_flags
 from tidings.cli.output import show_error
@@ -37,9 +42,12 @@ database.add_to(app)
 up.add_to(app)
 running.add_to(app)
 publishing.add_to(app)
-for part in (events, routes, routers, gates, route_dead_letters, sagas, dead_letters):
+for part in (events, routes, routers, gates, route_dead_letters, sagas, dead_letters, tasks, keys):
     part.add_to(app)
+why.add_to(app)
+reconcile.add_to(app)
 demo.add_to(app)
+listen.add_to(app)
 flow.add_to(app)
 subscriptions.add_to(app)
 
@@ -55,7 +63,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs one command; 1 when what was asked is not so or could not be done, 2 when it was asked wrongly."""
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        app(args=take_setting_flags(given, {"subscriptions": subscriptions.OWN_FLAGS}), prog_name="tidings")
+        own = {"subscriptions": subscriptions.OWN_FLAGS, "listen": listen.OWN_FLAGS}
+        app(args=take_setting_flags(given, own), prog_name="tidings")
         sys.exit(0)
     except TidingsError as error:
         show_error(error)

@@ -70,3 +70,16 @@ def replay_progress() -> Iterator[Callable[[int, int], None]]:
             progress.update(bar, description=f"replaying: {looked_at:,} events, {made:,} to be sent")
 
         yield show
+
+
+@contextmanager
+def counting_progress(doing: str, things: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work whose size is known when it begins: told how many are done, and of how many."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        bar = progress.add_task(doing, total=None)
+
+        def show(done: int, total: int) -> None:
+            progress.update(bar, completed=done, total=total, description=f"{doing}: {done:,} {things}")
+
+        yield show

@@ -47,7 +47,7 @@ def publish(
         correlation_id=str(uuid.uuid4()) if correlation_id is None else correlation_id,
         limits=EventLimits(ingest.max_payload, ingest.max_nesting),
     )
-    show(as_role(ROLE, lambda engine: store(engine, event)), json)
+    show(as_role(ROLE, lambda engine: store(engine, event), wakes="router"), json)
 
 
 def read_payload(given: str, most: int) -> bytes:

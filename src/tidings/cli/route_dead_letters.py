@@ -58,7 +58,7 @@ def replay(
 
     What is sent, or would be in a dry run, is resolved; the rest stays. Ends with 1 if any stays.
     """
-    told = as_role("event_router", lambda engine: _replay(engine, ids))
+    told = as_role("event_router", lambda engine: _replay(engine, ids), wakes="orchestrator")
     show_list(told, REPLAY_COLUMNS, as_json=json, nothing="")
     if not all(one["resolved"] for one in told):
         raise typer.Exit(1)

@@ -7,19 +7,27 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from tidings.cli.context import installation
+from tidings.cli.context import installation, settings
 from tidings.cli.output import out, say, show_json
 from tidings.errors import SettingsInvalid
 from tidings.model.route import DEFAULT_ROUTER
-from tidings.processes import PROCESSES, activities, seconds_to_stop
+from tidings.processes import (
+    PROCESSES,
+    TASK_WORKER,
+    activities,
+    everything,
+    seconds_to_stop,
+    visibility_timeouts,
+)
 from tidings.roles.router.passes import Outcome, Pass
 from tidings.roles.router.router import Router
 from tidings.runtime.supervisor import supervise, told_to_stop, unless_stopped
+from tidings.settings import Settings
 from tidings.wiring import Installation
 
 T = TypeVar("T")
 
-ROUTER, WORKER = "router", "worker"
+ROUTER, WORKER, RESCUER, VERIFIER = "router", "worker", "rescuer", "verifier"
 ALL = "all"
 # How long a single pass waits for open transactions that may still fill holes; a router that keeps running never does.
 PATIENCE = 1.0
@@ -37,8 +45,11 @@ def run(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --once: what was done, for machines.")] = False,
 ) -> None:
-    """Run roles until Ctrl-C or SIGTERM; what was begun is finished, a second signal ends at once."""
-    names = chosen(roles, once)
+    """Run roles until Ctrl-C or SIGTERM; what was begun is finished, a second signal ends at once.
+
+    `task-worker` runs the handlers of your application: `tidings run task-worker --app myapp.tasks`.
+    """
+    names = chosen(roles, once, settings())
     with installation(must_exist=True) as found:
         if once:
             show_pass(run_in_loop(route_once(found, name)), json)
@@ -46,14 +57,16 @@ def run(
             run_in_loop(run_until_told(found, names, name))
 
 
-def chosen(roles: list[str], once: bool) -> list[str]:
+def chosen(roles: list[str], once: bool, settings: Settings) -> list[str]:
     """Each process once; SettingsInvalid where there is no such one."""
-    names = list(dict.fromkeys(name for role in roles for name in (PROCESSES if role == ALL else [role])))
+    names = list(dict.fromkeys(name for role in roles for name in (everything(settings) if role == ALL else [role])))
     wrong = [
         f"{name!r} can't be run; there are {', '.join(PROCESSES)} and {ALL}" for name in names if name not in PROCESSES
     ]
     if once and not wrong and names != [ROUTER]:
         wrong = [f"--once is for {ROUTER} alone; the others keep running"]
+    if TASK_WORKER in names and not settings.tasks.app:
+        wrong.append(f"{TASK_WORKER} needs the module with your handlers: --app myapp.tasks")
     if wrong:
         raise SettingsInvalid(wrong)
     return names
@@ -67,8 +80,10 @@ async def run_until_told(found: Installation, names: list[str], router: str = DE
 
 
 async def refuse_unless_ready(found: Installation, names: list[str]) -> None:
-    if WORKER in names:
+    if {WORKER, VERIFIER} & {*names}:
         found.vault().seal(b"", b"")
+    if {TASK_WORKER, RESCUER} & {*names}:
+        visibility_timeouts(found.settings)
     for name in names:
         await found.refuse_unless_ready(PROCESSES[name].role)
 

@@ -91,5 +91,7 @@ def resend(
     json: AsJson = False,
 ) -> None:
     """Send once more what was delivered, each as a new saga. Ends with 1 if any is refused."""
-    done = as_role("dead_letter_operator", lambda engine: requeueing.resend(engine, ids, person()))
+    done = as_role(
+        "dead_letter_operator", lambda engine: requeueing.resend(engine, ids, person()), wakes="orchestrator"
+    )
     show_generations(done, as_json=json)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidings.cli.output import out, say, show_json
+from tidings.model.lane import SeenLane
 from tidings.model.subscription import Subscription
 from tidings.roles.observer.subscriptions import SeenSubscription
 from tidings.roles.router.backfill import Backfilled
@@ -64,28 +65,29 @@ def show_list(seen: Sequence[SeenSubscription], json: bool) -> None:
     out.print(table, soft_wrap=False)
 
 
-def show_one(seen: SeenSubscription, settings: Settings, json: bool) -> None:
+def show_one(seen: SeenSubscription, lane: SeenLane, settings: Settings, json: bool) -> None:
     if json:
-        show_json(_seen_json(seen))
+        show_json({**_seen_json(seen), "lane": _lane_json(lane, settings)})
     else:
-        _pairs(_lines(seen, settings))
+        _pairs(_lines(seen, lane, settings))
 
 
 def show_outcome(seen: SeenSubscription, changed: bool, done: str, json: bool) -> None:
-    """What was asked for, and what the subscription has come to."""
+    """What was asked for, and what the subscription has come to; without `done` only the latter."""
     subscription = seen.subscription
     if json:
         show_json({**_seen_json(seen), "changed": changed})
         return
     was = f"is {done}" if changed else f"was {done} already; nothing was written"
-    out.print(f"Subscription {subscription.id} {was}.", markup=False)
+    if done:
+        out.print(f"Subscription {subscription.id} {was}.", markup=False)
     out.print(Text.assemble("It is now ", _state(subscription), "."))
     if subscription.pending_callback_url:
         say(f"{subscription.pending_callback_url} waits for {VERIFY.format(id=subscription.id)}.")
         say(f"Until then {subscription.callback_url} stays.")
 
 
-def _lines(seen: SeenSubscription, settings: Settings) -> Iterator[tuple[str, str | Text]]:
+def _lines(seen: SeenSubscription, lane: SeenLane, settings: Settings) -> Iterator[tuple[str, str | Text]]:
     subscription, retries = seen.subscription, settings.retries
     yield "id", str(subscription.id)
     yield "state", _state(subscription)
@@ -99,7 +101,10 @@ def _lines(seen: SeenSubscription, settings: Settings) -> Iterator[tuple[str, st
     yield "attempts", _or_setting(subscription.max_retry_limit, retries.max_retry_limit, str)
     yield "first delay", _or_setting(subscription.base_delay_seconds, retries.base_delay_seconds, duration_text)
     yield "timeout", _or_setting(subscription.timeout_seconds, settings.sending.timeout_seconds, duration_text)
-    yield "in flight", _or_setting(subscription.max_in_flight, settings.worker.max_in_flight, str)
+    in_flight = _or_setting(subscription.max_in_flight, settings.worker.max_in_flight, str)
+    yield "in flight", f"{in_flight}, for each worker"
+    is_held = subscription.paused or not (subscription.active and subscription.verified)
+    yield "deliveries", lane.words(settings.flow_control.window_max, is_held)
     yield "version", str(subscription.config_version)
     yield "created", seen.created_at.isoformat(" ", "seconds")
     yield "updated", seen.updated_at.isoformat(" ", "seconds")
@@ -136,6 +141,18 @@ def _state(subscription: Subscription) -> Text:
 
 def _json(subscription: Subscription) -> dict[str, Any]:
     return {**asdict(subscription), "verification": str(subscription.verification), "state": subscription.state}
+
+
+def _lane_json(lane: SeenLane, settings: Settings) -> dict[str, Any]:
+    moments = {"last_failure_at": lane.last_failure_at, "next_try_at": lane.next_try_at}
+    return {
+        "window_size": lane.window_size,
+        "window_max": settings.flow_control.window_max,
+        "failures": lane.failures,
+        "last_error_code": lane.last_error_code,
+        "is_under_way": lane.is_under_way,
+        **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
+    }
 
 
 def _seen_json(seen: SeenSubscription) -> dict[str, Any]:

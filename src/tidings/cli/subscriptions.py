@@ -8,24 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
+from tidings.cli import checking
 from tidings.cli import subscription_view as view
 from tidings.cli.acting import person
 from tidings.cli.context import installation
 from tidings.cli.listing import AsJson, Limit, moment
 from tidings.cli.output import replay_progress, say
-from tidings.decisions.destinations import DestinationRules
-from tidings.decisions.subscribing import LIMITS, SubscriptionRules
-from tidings.errors import SubscriptionRefused, TidingsError
-from tidings.model.subscription import Verification
+from tidings.decisions.subscribing import LIMITS
+from tidings.errors import SubscriptionRefused
+from tidings.model.endpoint_check import CheckOutcome
+from tidings.model.lane import SeenLane
+from tidings.model.subscription import Subscription, Verification
+from tidings.roles.observer.lanes import LaneObserver
 from tidings.roles.observer.subscriptions import SeenSubscription, SubscriptionObserver
 from tidings.roles.router.backfill import Backfilled, backfill
 from tidings.roles.subscriptions import actions
 from tidings.roles.subscriptions.actions import Outcome
 from tidings.roles.verifier.actions import trust
-from tidings.roles.verifier.operations import VerifierOperations
-from tidings.settings import Settings
+from tidings.roles.verifier.asking import ask_test, ask_verification
+from tidings.roles.verifier.operations import Verdict, VerifierOperations
 from tidings.settings.values import BadValue, read_duration, read_whole_number
-from tidings.wiring import Installation
+from tidings.wiring import Installation, rules_of
 
 OWN_FLAGS = tuple(f"--{name.replace('_', '-')}" for name in LIMITS)
 """Settings have the same names: after the word `subscriptions` they mean that one subscription."""
@@ -49,6 +52,7 @@ MaxRetryLimit = Annotated[str | None, typer.Option(help="Attempts in all.", meta
 BaseDelay = Annotated[str | None, typer.Option(help="Delay after the first failure.", metavar="DURATION")]
 Timeout = Annotated[str | None, typer.Option(help="Deadline of one request.", metavar="DURATION")]
 MaxInFlight = Annotated[str | None, typer.Option(help="Requests at a time for each worker.", metavar="NUMBER")]
+Wait = Annotated[str, typer.Option(help="How long to wait for the call.", metavar="DURATION")]
 Secret = Annotated[str | None, typer.Option(help="A secret of your own, whsec_…; - reads it from standard input.")]
 
 
@@ -120,8 +124,8 @@ def list_(
 def show(id: Id, json: AsJson = False) -> None:
     """Show one subscription; its secrets and headers are shown to nobody."""
     with installation(must_exist=True) as found:
-        seen = asyncio.run(_look(found, id))
-        view.show_one(seen, found.settings, json)
+        seen, lane = asyncio.run(_look_closely(found, id))
+        view.show_one(seen, lane, found.settings, json)
 
 
 @app.command()
@@ -174,20 +178,48 @@ async def _edit(found: Installation, id: int, given: dict[str, Any], version: in
 
 
 @app.command()
-def verify(id: Id, json: AsJson = False) -> None:
-    """Put the URL of a subscription in force."""
+def verify(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
+    """Put the URL of a subscription in force, once its endpoint has answered a challenge. Exit 1 if it has not."""
+    seconds = _duration("wait", wait)
 
-    async def work(found: Installation) -> None:
+    async def work(found: Installation) -> bool:
         seen = (await _look(found, id)).subscription
-        if seen.verification is not Verification.NONE:
-            raise TidingsError(
-                f"Verification by a call to the endpoint (`{seen.verification}`) is not yet available.",
-                "Hosts on the allow lists can be trusted instead: `tidings subscriptions edit ID --verification none`.",
-            )
-        await _tell(found, Outcome(seen, await _trust(found, id)), "trusted", json)
+        if seen.verification is Verification.NONE:
+            await _tell(found, Outcome(seen, await _trust(found, id)), "trusted", json)
+            return True
+        return await _verify(found, seen, seconds, json)
 
     with installation(must_exist=True) as found:
-        asyncio.run(work(found))
+        if not asyncio.run(work(found)):
+            raise typer.Exit(1)
+
+
+async def _verify(found: Installation, seen: Subscription, seconds: float, json: bool) -> bool:
+    async with found.engine("subscription_verifier", size=1) as engine:
+        check = await ask_verification(engine, seen.id, actor=person(), rules=rules_of(found.settings).destinations)
+        if check is None:
+            await _tell(found, Outcome(seen, False), "verified", json)
+            return True
+        verdict = await checking.awaited(engine, check, seconds)
+    checking.tell_verification(verdict, seconds)
+    passed = verdict.outcome is CheckOutcome.PASSED
+    await _tell(found, Outcome(seen, passed), "verified", json, was_done=passed)
+    return passed
+
+
+@app.command("test")
+def send_test(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
+    """Send a test event to this one subscription only; show how its endpoint took it. Exit 1 if it did not."""
+    seconds = _duration("wait", wait)
+
+    async def work(found: Installation) -> Verdict:
+        async with found.engine("subscription_verifier", size=1) as engine:
+            check = await ask_test(engine, id, actor=person(), rules=rules_of(found.settings).destinations)
+            return await checking.awaited(engine, check, seconds)
+
+    with installation(must_exist=True) as found:
+        verdict = asyncio.run(work(found))
+    checking.show_test(id, verdict, seconds, json)
 
 
 @app.command()
@@ -262,20 +294,16 @@ async def _replay(found: Installation, id: int, since: datetime.datetime) -> Bac
     return done
 
 
-def rules_of(settings: Settings) -> SubscriptionRules:
-    """The bounds that these settings set for every subscription."""
-    sending = settings.sending
-    return SubscriptionRules(
-        DestinationRules(sending.allow_http_hosts, sending.allow_networks, sending.allow_ports),
-        longest_timeout=settings.worker.longest_timeout,
-        longest_delay=settings.retries.max_delay_seconds,
-        most_in_flight=settings.worker.worker_slots // 4,
-    )
-
-
 async def _look(found: Installation, id: int) -> SeenSubscription:
     async with found.engine("observer", size=1) as engine:
         return await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
+
+
+async def _look_closely(found: Installation, id: int) -> tuple[SeenSubscription, SeenLane]:
+    start = found.settings.flow_control.window_start
+    async with found.engine("observer", size=1) as engine:
+        seen = await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
+        return seen, await LaneObserver.step(engine, lambda see: see.lane(id, start))
 
 
 async def _trust(found: Installation, id: int) -> bool:
@@ -296,8 +324,8 @@ def _switch(action: Any, id: int, done: str, json: bool) -> None:
         asyncio.run(work(found))
 
 
-async def _tell(found: Installation, outcome: Outcome, done: str, json: bool) -> None:
-    view.show_outcome((await _look(found, outcome.subscription.id)), outcome.changed, done, json)
+async def _tell(found: Installation, outcome: Outcome, done: str, json: bool, was_done: bool = True) -> None:
+    view.show_outcome(await _look(found, outcome.subscription.id), outcome.changed, done if was_done else "", json)
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from tidings.cli.gates import ALL as ALL_GATES
 from tidings.cli.output import out, say
 from tidings.cli.running import run_in_loop, run_until_told
 from tidings.errors import RouteRefused
-from tidings.processes import PROCESSES
+from tidings.processes import everything
+from tidings.roles.keys import actions as keys
 from tidings.roles.routes import gates, routes
 from tidings.wiring import Installation
 
@@ -31,8 +32,9 @@ def up() -> None:
 async def start_and_run(found: Installation) -> None:
     if await has_to_migrate(found) and await run_migrations(found, Roles.CREATE, about_gates=False):
         await let_events_flow(found)
+    await show_first_key(found)
     show_where(found)
-    await run_until_told(found, [*PROCESSES])
+    await run_until_told(found, everything(found.settings))
     say("Stopped.")
 
 
@@ -52,10 +54,22 @@ async def let_events_flow(found: Installation) -> None:
     say("The gates are open, and a route sends every event to the webhooks that subscribe to it.")
 
 
+async def show_first_key(found: Installation) -> None:
+    """Once: it is kept nowhere but with whoever reads this."""
+    if found.settings.server.admin_key:
+        return
+    async with found.engine("key_admin", size=1) as engine:
+        made = await keys.add_first(engine, person())
+    if made:
+        out.print(f"The first admin key, shown only now: {made.key}", markup=False)
+
+
 def show_where(found: Installation) -> None:
     place = f"an embedded PostgreSQL in {found.settings.installation.data_dir}" if found.embedded else "your own server"
-    out.print(f"Tidings is up: {', '.join(PROCESSES)}, on {place}.", markup=False)
+    out.print(f"Tidings is up: {', '.join(everything(found.settings))}, on {place}.", markup=False)
+    server = found.settings.server
     for what, command in (
+        ("the HTTP API", f"http://{server.host}:{server.port or '(see below)'}/docs"),
         ("send events somewhere", "tidings subscriptions add --type '*' --url https://…"),
         ("publish one", "tidings publish order.paid '{\"id\": 1}'"),
         ("look at routing", "tidings routers list"),

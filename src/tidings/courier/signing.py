@@ -1,13 +1,13 @@
 """Signatures of Standard Webhooks, version 1: who sent a message, and that nobody changed it. For both ends."""
 
 import hmac
-from binascii import a2b_base64, b2a_base64
+from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
 
+from tidings.decisions.secret_keys import key_of
 from tidings.errors import SignatureRefused
 
-SECRET_PREFIX = "whsec_"
 _ID, _TIMESTAMP, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 _VERSION = "v1"
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
@@ -84,16 +84,4 @@ def _bytes(text: str) -> bytes:
 
 
 def _signature(signed: bytes, secret: str) -> str:
-    return b2a_base64(hmac.digest(_key(secret), signed, "sha256"), newline=False).decode()
-
-
-def _key(secret: str) -> bytes:
-    """Not quoted by any message."""
-    encoded = secret.removeprefix(SECRET_PREFIX)
-    try:
-        key = a2b_base64(encoded + "=" * (-len(encoded) % 4), strict_mode=True)
-    except ValueError:
-        key = b""
-    if not key:
-        raise SignatureRefused("The secret can't be used.", f"It begins with {SECRET_PREFIX}; base64 follows.")
-    return key
+    return b2a_base64(hmac.digest(key_of(secret), signed, "sha256"), newline=False).decode()

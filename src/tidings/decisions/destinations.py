@@ -6,6 +6,7 @@ No name is looked up here. What a name leads to is judged by the same rules for 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from tidings.decisions.addresses import Address, Allowed, is_allowed, is_never_called, is_public
@@ -187,6 +188,7 @@ def _is_listed(host: str, rules: DestinationRules) -> bool:
     return host in {_comparable(listed) for listed in rules.http_hosts}
 
 
+@lru_cache(maxsize=4096)  # asked for each connection, of the whole list
 def _comparable(host: str) -> str:
     try:
         return str(ip_address(host))

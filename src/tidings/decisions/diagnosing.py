@@ -6,6 +6,7 @@ from enum import StrEnum
 
 LARGEST_CLOCK_DIFFERENCE = 30.0
 OLDEST_HOLE = 300.0
+OLDEST_DUE_TASK = 300.0
 _SHOWN = 6
 
 
@@ -202,6 +203,40 @@ def judge_route_dead_letters(unresolved: int, newest_error: str, looked_at: int)
         f"{unresolved} unresolved among the newest {looked_at}; the newest: {newest_error}",
         "Look with `tidings route-dead-letters list`.",
     )
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """Tasks of one type that are due and not claimed, the first of them for so long; and who could handle them."""
+
+    biz_type: str
+    due: int
+    oldest_seconds: float
+    process: str
+    running: int
+
+
+def judge_tasks(tasks: Sequence[TaskFacts]) -> Finding:
+    """Which types a worker handles only it knows: what waits for long is handled by none, or by too few."""
+    due = [one for one in tasks if one.due]
+    unhandled = [one for one in due if not one.running]
+    late = [one for one in due if one.oldest_seconds > OLDEST_DUE_TASK]
+    if unhandled:
+        process = unhandled[0].process
+        start = f"Run `tidings run {process}`; a task-worker with `--app` and the module that has their handlers."
+        return Finding("tasks", Health.DOUBTFUL, f"no {process} runs; {_waiting(unhandled)}", start)
+    if late:
+        return Finding(
+            "tasks",
+            Health.DOUBTFUL,
+            _waiting(late),
+            "No running worker handles them, or too few do: compare `--app` of the workers, or run more of them.",
+        )
+    return right("tasks", _waiting(due) if due else "none waits")
+
+
+def _waiting(tasks: Sequence[TaskFacts]) -> str:
+    return listed([f"{one.due} of type {one.biz_type} wait, the first for {one.oldest_seconds:.0f} s" for one in tasks])
 
 
 def listed(lines: Sequence[str]) -> str:

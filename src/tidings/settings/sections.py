@@ -14,6 +14,7 @@ from tidings.settings.texts import (
     read_host,
     read_identifier,
     read_key,
+    read_module,
     read_path,
 )
 from tidings.settings.values import read_truth
@@ -33,6 +34,7 @@ class InstallationSettings:
 class DatabaseSettings:
     database_url: Annotated[DatabaseUrl, read_database_url]
     connect_patience: Annotated[float, duration(at_least=0, at_most=DAY)]
+    notify: Annotated[str, choice("auto", "off")]
     urls: Mapping[str, DatabaseUrl]
     """By role; not a setting itself, but a table of them."""
 
@@ -41,6 +43,7 @@ class DatabaseSettings:
 class ServerSettings:
     host: Annotated[str, read_host]
     port: Annotated[int, whole_number(at_least=0, at_most=65_535)]
+    metrics_port: Annotated[int, whole_number(at_least=0, at_most=65_535)]
     admin_key: Annotated[Secret, read_key]
 
 
@@ -100,6 +103,13 @@ class RetriesSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TasksSettings:
+    app: Annotated[str, read_module]
+    task_slots: Annotated[int, whole_number(at_least=1, at_most=10_000)]
+    task_threads: Annotated[int, whole_number(at_least=1, at_most=1_000)]
+    task_grace: Annotated[float, duration(at_least=0, at_most=DAY)]
+    task_base_delay: Annotated[float, duration(at_least=0.001)]
+    task_max_delay: Annotated[float, duration(at_least=0.001)]
+    rescue_every: Annotated[float, duration(at_least=0.05, at_most=HOUR)]
     handler_timeout: Annotated[float, duration(at_least=0.1)]
     visibility_timeout: Annotated[float, duration(at_least=1)]
     archive_after: Annotated[float, duration(at_least=0)]

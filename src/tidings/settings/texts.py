@@ -14,6 +14,7 @@ _ENGINE = re.compile(r"(postgresql|postgres|mysql|mariadb)(\+\w+)?://", re.ASCII
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _AT_PORT = re.compile(r"([^/]+/[0-9]{1,3}):([0-9]{1,5})", re.ASCII)
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VISIBLE_ASCII = re.compile(r"[!-~]*")
 
 
@@ -39,6 +40,14 @@ def read_path(raw: object) -> Path:
         return Path(text).expanduser()
     except (RuntimeError, UnicodeError):
         raise BadValue(f"{shown(raw)} begins with a home directory that is not known here") from None
+
+
+def read_module(raw: object) -> str:
+    """Empty, or the dotted name of a Python module."""
+    name = read_word(raw)
+    if name and not _MODULE.fullmatch(name):
+        raise BadValue(f"{shown(raw)} is no Python module; write one like myapp.tasks, without .py")
+    return name
 
 
 def read_host(raw: object) -> str:

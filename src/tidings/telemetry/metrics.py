@@ -30,6 +30,15 @@ from tidings.telemetry.notices import (
     SagaStarted,
     StepFailed,
     StepRetried,
+    TaskFailed,
+    TaskFenceLost,
+    TaskGivenUp,
+    TaskOverdue,
+    TaskRescued,
+    TaskRetryScheduled,
+    TasksClaimed,
+    TasksGivenBack,
+    TaskSucceeded,
 )
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -74,8 +83,29 @@ class Metrics:
         self.router_oldest = gauge("router_lag_seconds", "For how long the oldest unrouted event waits", "router")
         self.holes = gauge("router_holes", "Ranges of numbers that may still become events", "router")
         self.processes = gauge("processes", "Processes that gave a sign of life lately", "process")
+        self.windows = gauge(
+            "window", "Deliveries that may be under way, where they are the fewest, by subscription", "subscription"
+        )
+        self._count_tasks(counter, gauge, registry)
         self._outcomes: dict[str, tuple[Any, Any]] = {}
+        self._types: set[str] = set()
         self._hearing = self._what_is_heard()
+
+    def _count_tasks(
+        self, counter: Callable[..., Counter], gauge: Callable[..., Gauge], registry: CollectorRegistry
+    ) -> None:
+        self.tasks = counter("tasks", "Runs of handlers that ended, by type and outcome", "biz_type", "outcome")
+        self.task_durations = Histogram(
+            "tidings_task_seconds", "How long handlers ran", ("biz_type",), buckets=SECONDS, registry=registry
+        )
+        self.tasks_claimed = counter("tasks_claimed", "Tasks claimed by workers of this process")
+        self.lost_races = counter("task_races_lost", "Tasks that another worker was quicker to claim")
+        self.tasks_given_back = counter("tasks_given_back", "Tasks given back without being begun, by reason", "reason")
+        self.lost_task_fences = counter("task_fences_lost", "Results of tasks that came too late and changed nothing")
+        self.rescued = counter("tasks_rescued", "Tasks of silent workers, by what became of them", "outcome")
+        self.tasks_waiting = gauge("tasks_waiting", "Tasks that nobody has claimed, by type", "biz_type")
+        self.tasks_due = gauge("tasks_due", "Those of them whose time has come", "biz_type")
+        self.tasks_oldest = gauge("tasks_oldest_seconds", "For how long the first of those waits", "biz_type")
 
     def listen(self) -> None:
         """From now on."""
@@ -89,14 +119,30 @@ class Metrics:
             self.depth.labels(stage).set(depth.count)
             self.oldest.labels(stage).set(depth.oldest_seconds)
         self.counted_to.set(depths.counted_to)
-        for gauge in (self.router_lag, self.router_oldest, self.holes, self.processes):
+        for gauge in (self.router_lag, self.router_oldest, self.holes, self.processes, self.windows, *self._of_tasks):
             gauge.clear()  # who is gone is not shown for ever
+        for task in depths.tasks:
+            self.tasks_waiting.labels(task.biz_type).set(task.waiting)
+            self.tasks_due.labels(task.biz_type).set(task.due)
+            self.tasks_oldest.labels(task.biz_type).set(task.oldest_seconds)
         for lag in depths.routers:
             self.router_lag.labels(lag.router).set(lag.events)
             self.router_oldest.labels(lag.router).set(lag.oldest_seconds)
             self.holes.labels(lag.router).set(lag.holes)
         for process, alive in depths.processes.items():
             self.processes.labels(process).set(alive)
+        for subscription, window in depths.windows.items():
+            self.windows.labels(str(subscription)).set(window)
+
+    def forget_depths(self) -> None:
+        """They can't be read; what was once so is not shown as if it still were."""
+        of_deliveries = (self.depth, self.oldest, self.router_lag, self.router_oldest, self.holes, self.processes)
+        for gauge in (*of_deliveries, self.windows, *self._of_tasks):
+            gauge.clear()
+
+    @property
+    def _of_tasks(self) -> tuple[Gauge, ...]:
+        return self.tasks_waiting, self.tasks_due, self.tasks_oldest
 
     def _what_is_heard(self) -> Mapping[type[Notice], Callable[[Any], None]]:
         return {
@@ -116,6 +162,15 @@ class Metrics:
             ResultIgnored: lambda _: self.ignored.inc(),
             EventsRouted: self._routed,
             EventNotRouted: lambda _: self.not_routed.inc(),
+            TasksClaimed: self._claimed,
+            TaskSucceeded: lambda notice: self._task_ran(notice.biz_type, "success", notice.duration_ms),
+            TaskRetryScheduled: lambda notice: self._task_ran(notice.biz_type, "retry", notice.duration_ms),
+            TaskFailed: lambda notice: self._task_ran(notice.biz_type, "failed", notice.duration_ms),
+            TasksGivenBack: lambda notice: self.tasks_given_back.labels(notice.reason).inc(len(notice.task_ids)),
+            TaskFenceLost: lambda _: self.lost_task_fences.inc(),
+            TaskOverdue: self._trouble("task_overdue"),
+            TaskRescued: lambda _: self.rescued.labels("retry").inc(),
+            TaskGivenUp: lambda _: self.rescued.labels("failed").inc(),
             StepFailed: self._trouble("step_failed"),
             StepRetried: self._trouble("step_retried"),
             ReportDelayed: self._trouble("report_delayed"),
@@ -143,6 +198,17 @@ class Metrics:
             outcome = _OTHER
         kind = "delivered" if outcome == "delivered" else "failed"
         return self._outcomes.setdefault(outcome, (self.deliveries.labels(outcome), self.durations.labels(kind)))
+
+    def _claimed(self, notice: TasksClaimed) -> None:
+        self.tasks_claimed.inc(notice.tasks)
+        self.lost_races.inc(notice.lost)
+
+    def _task_ran(self, biz_type: str, outcome: str, duration_ms: int) -> None:
+        if len(self._types) >= _MOST_CODES and biz_type not in self._types:
+            biz_type = _OTHER
+        self._types.add(biz_type)
+        self.tasks.labels(biz_type, outcome).inc()
+        self.task_durations.labels(biz_type).observe(duration_ms / 1000)
 
     def _crashed(self) -> None:
         self.troubles.labels("delivery_crashed").inc()

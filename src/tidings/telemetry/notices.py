@@ -62,6 +62,18 @@ class EventsRouted(Notice):
 
 
 @dataclass(frozen=True)
+class EventRouted(Notice):
+    """One event of it, and what it came to. There are as many as events: made only where somebody listens."""
+
+    correlation_id: str
+    event_id: int
+    router: str
+    statuses: tuple[str, ...]
+    sagas: int
+    tasks: int
+
+
+@dataclass(frozen=True)
 class EventNotRouted(Notice):
     """The database refused what an event came to; it waits in the dead letters of routing."""
 
@@ -101,6 +113,13 @@ class StepFailed(Notice):
     role: str
     error: str
     pause_seconds: float
+
+
+@dataclass(frozen=True)
+class WakeupsUnheard(Notice):
+    """Notifications do not come through, as behind a pooler in transaction mode; every role asks at its own pace."""
+
+    waits_seconds: float
 
 
 @dataclass(frozen=True)
@@ -162,6 +181,23 @@ class ResultIgnored(AboutResult):
     """The saga was not waiting for a result."""
 
     saga_status: str
+
+
+@dataclass(frozen=True)
+class EndpointDown(Notice):
+    """So many attempts in a row have failed that it gets one at a time from now on; the others wait, uncounted."""
+
+    subscription_id: int
+    failures: int
+    error_code: str
+
+
+@dataclass(frozen=True)
+class EndpointUp(Notice):
+    """An attempt went well after all of these failures; its window grows again."""
+
+    subscription_id: int
+    failures: int
 
 
 @dataclass(frozen=True)
@@ -268,6 +304,136 @@ class EndpointUnusable(Notice):
 
     subscription_id: int
     error: str
+
+
+@dataclass(frozen=True)
+class TasksArchived(Notice):
+    """Finished tasks went to the history."""
+
+    tasks: int
+
+
+@dataclass(frozen=True)
+class EndpointChecked(Notice):
+    """An endpoint was called because a person asked for it. Only the operator sees more of it than the outcome."""
+
+    subscription_id: int
+    kind: str
+    outcome: str
+    response_status: int | None
+    error_code: str | None
+    duration_ms: int | None
+
+
+@dataclass(frozen=True)
+class StoriesRemoved(Notice):
+    """Retention removed whole finished stories, and tasks from the history; all of them are counted by the day."""
+
+    events: int
+    sagas: int
+    jobs: int
+    tasks: int
+
+
+@dataclass(frozen=True)
+class TasksClaimed(Notice):
+    """As many as one claim got; `lost` of its candidates were claimed by others meanwhile."""
+
+    worker_id: str
+    tasks: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class AboutTask(Notice):
+    """What every notice about one run of a task says."""
+
+    correlation_id: str
+    task_id: int
+    biz_type: str
+    worker_id: str | None
+    attempt: int
+
+
+@dataclass(frozen=True)
+class TaskClaimed(AboutTask):
+    """One of them. There are as many as tasks: made only where somebody listens."""
+
+
+@dataclass(frozen=True)
+class TaskSucceeded(AboutTask):
+    duration_ms: int
+
+
+@dataclass(frozen=True)
+class TaskRetryScheduled(AboutTask):
+    """Its handler failed; it is tried again."""
+
+    duration_ms: int
+    error: str
+    delay_seconds: float
+    traceback: str
+
+
+@dataclass(frozen=True)
+class TaskFailed(AboutTask):
+    """Its handler failed for good: it said so, or no retry is left."""
+
+    duration_ms: int
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class TaskOverdue(AboutTask):
+    """Its handler is out of time and runs in a thread, which nobody can stop; it has failed, and keeps its slot."""
+
+    timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class TaskFenceLost(AboutTask):
+    """A result came too late: the task was rescued meanwhile and is somebody else's, and nothing was changed."""
+
+    outcome: str
+    result_msg: str
+
+
+@dataclass(frozen=True)
+class TasksGivenBack(Notice):
+    """Claimed and not begun; anybody may claim them again."""
+
+    worker_id: str
+    task_ids: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class TaskRescued(AboutTask):
+    """Its worker gave no sign of life for too long; it is tried again."""
+
+
+@dataclass(frozen=True)
+class TaskGivenUp(AboutTask):
+    """The same, and no retry is left."""
+
+
+@dataclass(frozen=True)
+class ApiListening(Notice):
+    """The HTTP API takes requests from now on."""
+
+    url: str
+
+
+@dataclass(frozen=True)
+class RequestCrashed(Notice):
+    """A request could not be answered, and it was not the caller's fault."""
+
+    request_id: str
+    method: str
+    path: str
+    error: str
+    traceback: str
 
 
 @dataclass(frozen=True)

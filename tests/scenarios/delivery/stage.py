@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tests.roles.worker.scene import SECRET, Scene
 from tests.support.checker import Checker, Committed, Subscriber
 from tests.support.database import Database
-from tests.support.processes import Process, tidings
+from tests.support.processes import Process, hurried
 from tests.support.receiver import Receiver
 from tests.support.sessions import connect
 from tests.support.waiting import eventually, pause
@@ -17,8 +17,10 @@ from tidings.vault import Vault
 
 KEY = "the-key-of-the-scenarios"
 LEASE_SECONDS = 2
-# The cleaner waits 5 s after it has connected; then a lease must expire, and all must be sent again.
+# A lease must expire, its job be reset, and all be sent again; on a busy machine.
 LONGEST_RECOVERY = 60.0
+# For workers whose leases are to end when the test says so, and not before.
+LONG_LEASE = {"TIDINGS_LEASE_SECONDS": "60", "TIDINGS_TIMEOUT_SECONDS": "30"}
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Stage:
 
     def run(self, *roles: str, **environment: str) -> Process:
         """A process of these roles; a later word about the environment wins."""
-        process = self.start(tidings("run", *roles, **self.environment() | environment))
+        process = self.start(hurried("run", *roles, **self.environment() | environment))
         self.processes.append(process)
         return process
 
@@ -62,6 +64,7 @@ class Stage:
         return {
             **self.database.environment(),
             "TIDINGS_SECRET_KEYS": KEY,
+            "TIDINGS_PORT": "0",
             "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1",
             "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
             "TIDINGS_LEASE_SECONDS": str(LEASE_SECONDS),
@@ -73,16 +76,22 @@ class Stage:
 
     async def publish(self, count: int = 1, event_type: str = "order.paid") -> list[Committed]:
         """Events in one transaction of the producer's own; the ledger gets them when they are committed."""
+        made = self.new_events(count, event_type)
+        await self.commit(made)
+        return made
+
+    def new_events(self, count: int, event_type: str = "order.paid") -> list[Committed]:
         numbers = [next(self._numbers) for _ in range(count)]
-        made = [Committed(f"c{number}", event_type, f'{{"n":  {number}}}') for number in numbers]
-        values = ", ".join(f"('{one.event_type}', '{one.correlation_id}', '{one.payload}')" for one in made)
+        return [Committed(f"c{number}", event_type, f'{{"n":  {number}}}') for number in numbers]
+
+    async def commit(self, events: list[Committed]) -> None:
+        values = ", ".join(f"('{one.event_type}', '{one.correlation_id}', '{one.payload}')" for one in events)
         session = await connect(self.database.url("event_ingest_writer"))
         try:
             await session.run(f"INSERT INTO events (event_type, correlation_id, payload) VALUES {values}")
         finally:
             await session.close()
-        self.committed += made
-        return made
+        self.committed += events
 
     def kill(self, process: Process) -> None:
         """SIGKILL, with no word to anybody."""
@@ -96,6 +105,29 @@ class Stage:
         process.freeze()
         await pause(seconds)
         process.thaw()
+
+    async def is_dead(self, process: Process) -> None:
+        """Waits for a death that somebody else has caused."""
+        self.faults += 1
+        await eventually(lambda: not process.is_running(), 30, "the process to die")
+        self.processes.remove(process)
+
+    async def expire_leases(self) -> None:
+        """Moves time by data: every lease that there is now ended long ago."""
+        await self.database.sql("UPDATE webhook_delivery_jobs SET lease_until = created_at WHERE status = 'Leased'")
+
+    async def until_jobs(self, count: int, status: str) -> None:
+        """So many jobs, at least, are in this state."""
+
+        async def are_so() -> bool:
+            text = f"SELECT COUNT(*) FROM webhook_delivery_jobs WHERE status = '{status}'"
+            return bool(await self.database.value(text) >= count)
+
+        await eventually(are_so, 30, f"{count} jobs to be {status}")
+
+    def arrived(self) -> Counter[str]:
+        """How often each event came, by its correlation id."""
+        return Counter(one.headers["tidings-correlation-id"] for one in self.receiver.requests)
 
     async def stop(self, process: Process) -> int:
         """SIGTERM; its exit code."""

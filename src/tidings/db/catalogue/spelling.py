@@ -93,7 +93,8 @@ def _table_lines(table: Table, family: str) -> dict[str, str]:
     lines = {f"table {table.name}": "durable"}
     lines |= {f"column {table.name}.{c.name}": _expected_column(c, family) for c in columns_of(table, family)}
     lines[f"index {table.name}.primary key"] = f"unique btree ({' '.join(table.key)})"
-    lines |= {f"index {table.name}.{i.name}": _expected_index(i, family) for i in table.indexes}
+    indexes = [i for i in table.indexes if family == "postgresql" or not i.postgresql_only]
+    lines |= {f"index {table.name}.{i.name}": _expected_index(i, family) for i in indexes}
     lines |= {f"check {table.name}.{check}": "enforced" for check in table.checks}
     lines |= {f"guard {table.name}.{guard}": "fires" for guard in (table.guards or {}).get(family, ())}
     return lines

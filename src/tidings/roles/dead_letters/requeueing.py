@@ -67,14 +67,14 @@ async def begin(engine: Engine, filter: Filter, rate: int, actor: str) -> int:
     if not 1 <= rate <= 10_000:
         raise InputRefused(f"A rate of {rate} a second is not possible.", "Give one from 1 to 10000.", field="rate")
 
-    async def work(operations: DeadLetterOperations) -> int:
+    # Not run again by itself: after a connection lost in COMMIT that might store a second one.
+    async with engine.transaction() as transaction:
+        operations = DeadLetterOperations(transaction, engine.dialect)
         total, last_id = await operations.count_letters(filter, MOST_COUNTED)
         mass_id = await operations.insert_mass(filter, rate, actor, total, last_id)
         detail = {"filter": filter.as_json(), "rate": rate, "total": total}
         await operations.audit(actor, "mass_requeue.begun", f"mass_requeue:{mass_id}", detail)
-        return mass_id
-
-    return await DeadLetterOperations.step(engine, work)
+    return mass_id
 
 
 async def go_on(engine: Engine, mass_id: int, most: int) -> MassRequeue:

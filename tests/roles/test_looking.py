@@ -1,0 +1,211 @@
+"""The cheap question of each role, whether a step would find something: never wrong for longer than a moment."""
+
+import pytest
+
+from tests.roles.orchestrator.scene import Scene as Sagas
+from tests.roles.router.scene import Scene as Routing
+from tests.roles.worker.scene import Scene as Jobs
+from tests.support.database import Database
+from tests.support.fault_proxy import FaultProxy
+from tests.support.receiver import Receiver
+from tests.support.waiting import eventually
+from tidings.db.engine import open_engine
+from tidings.roles.cleaner.cleaner import Cleaner
+from tidings.roles.router import router as router_module
+from tidings.roles.router.passes import Outcome
+from tidings.roles.router.router import Router
+
+
+@pytest.fixture
+async def routing(engine: Database) -> Routing:
+    return Routing(engine, Router(await engine.open("event_router")))
+
+
+async def rested(routing: Routing) -> Router:
+    """A router with a cursor, open gates, and nothing to do."""
+    await routing.open_gates()
+    await routing.route()
+    assert (await routing.drain()).outcome is Outcome.IDLE
+    return routing.router
+
+
+async def test_a_router_that_has_nothing_to_do_sees_an_event_by_one_statement(
+    engine: Database, routing: Routing
+) -> None:
+    proxy = FaultProxy(engine.server.port, engine.kind).start()
+    try:
+        router = await routing.new_router(engine=await routing.engine(proxy, size=1))
+        await routing.open_gates()
+        await routing.drain(router)
+        proxy.clear()
+        assert not await router.look()
+        await routing.event()
+        assert await router.look()
+        assert proxy.seen == ["router.glance"] * 2
+    finally:
+        await routing.close()
+        proxy.stop()
+
+
+async def test_a_router_looks_past_the_lock_of_another_pass(routing: Routing) -> None:
+    router = await rested(routing)
+    session = await routing.session()
+    await session.run("BEGIN")
+    await session.run("SELECT 1 FROM route_worker_cursors FOR UPDATE")
+    assert not await router.look()
+    await session.run("ROLLBACK")
+    await routing.close()
+
+
+async def test_a_router_notices_what_a_person_or_another_instance_did_to_its_cursor(routing: Routing) -> None:
+    await routing.events(3)
+    router = await rested(routing)
+    assert not await router.look()
+    await routing.rewind()
+    assert await router.look()
+    await routing.drain()
+    assert not await router.look()
+    await routing.event()
+    other = await routing.new_router()
+    await routing.drain(other)
+    assert await router.look()
+    await routing.close()
+
+
+async def test_a_router_with_holes_does_not_rely_on_a_glance(routing: Routing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes late comes behind its position, where a glance does not look."""
+    monkeypatch.setattr(router_module, "SECONDS_WITH_HOLES", 0.05)
+    await routing.subscription()
+    router = await rested(routing)
+    late = await routing.session("event_ingest_writer")
+    await late.run("BEGIN")
+    await late.run("INSERT INTO events (event_type, payload) VALUES ('a.b', '{}')")
+    await routing.event()
+    await routing.drain()
+    await late.run("COMMIT")
+
+    async def is_worthwhile() -> bool:
+        return await router.look()
+
+    await eventually(is_worthwhile, 1, "a pass for the hole")
+    await routing.drain()
+    assert len(await routing.sagas()) == 2
+    await routing.close()
+
+
+async def test_a_router_makes_a_pass_now_and_then_and_after_a_new_connection(
+    routing: Routing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that is no longer the one it knew, only a pass can tell."""
+    router = await rested(routing)
+    assert not await router.look()
+    router._engine.connections += 1
+    assert await router.look()
+    await router.step()
+    assert not await router.look()
+    monkeypatch.setattr(router_module, "SECONDS_WITHOUT", 0.0)
+    await router.step()
+    assert await router.look()
+    await routing.close()
+
+
+async def test_a_router_that_stands_still_rests(routing: Routing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "SECONDS_STOPPED", 60.0)
+    router = await rested(routing)
+    await routing.event()
+    await routing.set_gate("routing", is_open=False)
+    assert (await router.step()).outcome is Outcome.CLOSED
+    assert not await router.look()
+    await routing.close()
+
+
+async def test_a_glance_reads_the_log_by_its_index(routing: Routing) -> None:
+    """Also by a plan that was made while the log was small."""
+    router = await rested(routing)
+    for _ in range(8):  # PostgreSQL keeps a plan after five
+        assert not await router.look()
+    await routing.events(3000)
+    await routing.drain()
+    before = await _rows_read(routing.database)
+    for _ in range(50):
+        assert not await router.look()
+    await routing.close()
+    assert await _rows_read(routing.database) - before < 1500
+
+
+async def _rows_read(database: Database) -> int:
+    if database.family == "postgresql":
+        await database.sql("SELECT pg_stat_force_next_flush()", "admin")
+        scanned = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'events'"
+        return int(await database.value(scanned, "admin"))
+    return int(
+        await database.value(
+            "SELECT SUM(variable_value) FROM information_schema.global_status"
+            " WHERE variable_name IN ('HANDLER_READ_NEXT', 'HANDLER_READ_RND_NEXT')",
+            "admin",
+        )
+    )
+
+
+async def test_an_orchestrator_sees_what_is_due_and_what_came_back(engine: Database) -> None:
+    sagas = await Sagas.of(engine)
+    orchestrator = sagas.orchestrator
+    assert not await orchestrator.look()
+    saga = await sagas.saga(await sagas.subscription())
+    assert await orchestrator.look()
+    await sagas.step()
+    assert not await orchestrator.look()  # it is being sent
+    await sagas.finish("http_500")
+    assert await orchestrator.look()
+    await sagas.step()
+    assert not await orchestrator.look()  # its next attempt is later
+    await sagas.make_due()
+    assert await orchestrator.look()
+    await sagas.step()
+    await sagas.finish()
+    await sagas.step()
+    assert (await sagas.one("webhook_delivery_sagas", saga))["status"] == "Completed"
+    assert not await orchestrator.look()
+
+
+async def test_a_worker_sees_jobs_that_may_be_leased_now(engine: Database) -> None:
+    async with Receiver() as receiver:
+        jobs = Jobs(engine, receiver)
+        worker = await jobs.worker()
+        assert not await worker.look()
+        (job,) = await jobs.jobs(await jobs.subscription())
+        assert await worker.look()
+        await jobs.ready_since(job, -60)
+        assert not await worker.look()
+        await worker.close()
+        await jobs.close()
+
+
+async def test_a_cleaner_sees_leases_that_have_expired(engine: Database) -> None:
+    cleaner = Cleaner(await engine.open("lease_cleaner"), 3, patience=0)
+    await engine.sql(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_at, attempt_no, status, lease_until,"
+        " worker_id) VALUES (1, 1, '2020-01-01', 1, 'Leased', '2999-01-01', 'w')"
+    )
+    assert not await cleaner.look()
+    await engine.sql("UPDATE webhook_delivery_jobs SET lease_until = '2020-01-01'")
+    assert await cleaner.look()
+    assert (await cleaner.step()).reset == 1
+    assert not await cleaner.look()
+
+
+async def test_a_shared_login_looks_inside_a_transaction(engine: Database) -> None:
+    """It brings nothing along that the planner must know; a transaction says it."""
+    proxy = FaultProxy(engine.server.port, engine.kind).start()
+    shared = await open_engine(
+        proxy.url(engine.admin_url),
+        owner="lease_cleaner",
+        names=engine.names,
+        group=engine.names.group("lease_cleaner"),
+    )
+    try:
+        assert not await Cleaner(shared, 3).look()
+        assert proxy.seen == ["lease_cleaner.begin", "cleaner.has_stale", "lease_cleaner.commit"]
+    finally:
+        await shared.close()
+        proxy.stop()
