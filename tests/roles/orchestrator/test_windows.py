@@ -116,7 +116,7 @@ async def test_a_bad_lane_takes_nothing_from_a_good_one(scene: Scene) -> None:
 
 
 async def test_jobs_that_workers_give_back_make_no_window_wider(scene: Scene) -> None:
-    """They have more of this lane than they can send: more of it in their table would only be carried back and forth."""
+    """They have more of this lane than they can send: more of it would only be carried to them and back."""
     lane = await Lane.of(scene, 300)
     await lane.round()
     first = await scene.database.value(f"SELECT MIN(id) FROM {JOBS}")
