@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from tests.support.servers import MariaDBServer, PostgresServer
 Server = PostgresServer | MariaDBServer
 TESTS = Path(__file__).parent
 LONG = ("scenarios", "plans", "faults", "packaging", "cli")
+
+
+def pytest_configure() -> None:
+    """Started in the background of a shell, the tests and every process of theirs would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tidings.api.context import Api, Has
 from tidings.api.describing import Answer, Domain, Id, Shown, about, shown
-from tidings.errors import TidingsError
+from tidings.errors import NotFound, TidingsError
 from tidings.model.key import Scope
 from tidings.roles.observer.depths import DepthObserver
 from tidings.roles.observer.operations import ObserverOperations
@@ -27,6 +27,7 @@ _SECONDS_TO_BE_READY = 3.0
 class Kind(StrEnum):
     EVENT = "event"
     SAGA = "saga"
+    TASK = "task"
 
 
 About = Annotated[Kind, Path(description="What is asked about.", examples=["event"])]
@@ -91,6 +92,8 @@ class Readiness(Shown):
 @router.get("/why/{kind}/{id}", summary="Why is it not there yet?", **about(Scope.VIEWER, Explanation, "not_found"))
 async def explain(kind: About, id: Id, api: Has, own: Domain) -> Answer:
     """The same answer as `tidings why`."""
+    if own and kind is Kind.TASK:
+        raise NotFound(f"There is no task {id}.")  # tasks belong to no domain
     if own:
         look = PageObserver.event if kind is Kind.EVENT else PageObserver.saga
         await api.as_role("observer", lambda engine: PageObserver.step(engine, lambda see: look(see, id, own)))

@@ -58,6 +58,8 @@ def show_ledger(ledger: Ledger) -> None:
     if ledger.wanted["task"]:
         table.add_row("wanted tasks", f"{ledger.wanted['task']:,}")
     out.print(table)
+    if events := ledger.removed["events"]:
+        out.print(f"Retention has removed {events:,} more events, each with a finished story, and keeps their totals.")
     out.print()
     for one in ledger.differences[:SHOWN]:
         out.print(f"[red]≠[/] {one.subject} {one.what}")

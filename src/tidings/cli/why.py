@@ -18,10 +18,10 @@ def add_to(root: typer.Typer) -> None:
 
 
 def why_(
-    subject: Annotated[str, typer.Argument(metavar="event:ID|saga:ID", help="What is asked about.")],
+    subject: Annotated[str, typer.Argument(metavar="event:ID|saga:ID|task:ID", help="What is asked about.")],
     json: AsJson = False,
 ) -> None:
-    """Say where an event or a delivery is, what it waits for, and what would change it."""
+    """Say where an event, a delivery or a task is, what it waits for, and what would change it."""
     limit = settings().retries.max_retry_limit
     answer = as_role("observer", lambda engine: why(engine, subject, limit))
     if json:

@@ -12,7 +12,7 @@ from tidings.flow import OWNER, ROLE_NAMES
 ALL_ROLES = (*ROLE_NAMES, OWNER)
 # What these want in order comes so from an index. Where statistics are older than a backlog, another index over the
 # same rows looks as good to PostgreSQL, and the whole backlog would be read and sorted for each batch.
-_NEVER_SORT = {"saga_orchestrator", "job_worker", "lease_cleaner"}
+_NEVER_SORT = {"saga_orchestrator", "job_worker", "lease_cleaner", "task_rescuer", "task_archiver"}
 # What it asks without a transaction, which would say so, must not read a log that has grown since it was planned.
 _NEVER_SCAN = {"event_router"}
 _DEFINER_NEEDS = "SELECT, INSERT, UPDATE, DELETE, TRIGGER, EXECUTE, CREATE TEMPORARY TABLES"

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidings.decisions.routing import NO_ROUTE, NO_SUBSCRIPTION
+from tidings.model.endpoint_check import OWN_TASKS
 from tidings.model.explanation import Explanation, Reason
 from tidings.model.job import JobStatus
 from tidings.model.route import EVERY_DOMAIN, RouteAttemptStatus
 from tidings.model.saga import SagaStatus
+from tidings.model.task import TaskStatus
 
 Row = Mapping[str, Any]
 Moment = datetime.datetime
@@ -178,6 +180,51 @@ def _decision_remedy(attempt: Row, facts: EventFacts) -> str:
     if attempt["reason"] == NO_SUBSCRIPTION:
         return "tidings subscriptions replay ID --since …, once there is one"
     return ""
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task, in the queue or in the history."""
+
+    task: Row
+    now: Moment
+    alive: Mapping[str, int]
+
+
+def explain_task(facts: TaskFacts) -> Explanation:
+    task = facts.task
+    subject, kind = f"task:{task['id']}", task["biz_type"]
+    match TaskStatus(task["status"]):
+        case TaskStatus.SUCCESS:
+            return Explanation(subject, f"Done: {kind}.", True, (Reason("It is over.", task["updated_at"]),))
+        case TaskStatus.FAIL_TERMINAL:
+            remedy = f"tidings tasks retry {task['id']}"
+            reasons = (Reason(f"{task['result_msg']}", task["updated_at"], remedy),)
+            return Explanation(subject, f"Given up: {kind}.", True, reasons)
+        case TaskStatus.PROCESSING:
+            text = f"Worker {task['worker_id']} gave its last sign of life."
+            headline = f"Run {task['retry_count'] + 1} of {kind} is under way."
+            return Explanation(subject, headline, False, (Reason(text, task["updated_at"]),))
+    return Explanation(subject, f"Waits to be run: {kind}.", False, tuple(_why_task_waits(facts)))
+
+
+def _why_task_waits(facts: TaskFacts) -> Iterator[Reason]:
+    task, process = facts.task, "verifier" if facts.task["biz_type"] in OWN_TASKS else "task-worker"
+    if task["status"] == TaskStatus.FAIL_RETRY:
+        runs = f"Run {task['retry_count']} of {task['max_retries'] + 1} failed"
+        yield Reason(f"{runs}: {task['result_msg']}", task["updated_at"])
+    due = task["next_run_time"]
+    if due > facts.now:
+        yield Reason(f"It is due in {_span((due - facts.now).total_seconds())}, at {_at(due)}.")
+        return
+    yield Reason("It is due.", due)
+    if not facts.alive.get(process):
+        yield Reason(_NO_PROCESS.format(process=process), remedy=f"tidings run {process}")
+    else:
+        yield Reason(f"It waits for a {process} that handles {task['biz_type']} and has a free slot.")
 
 
 # --- sagas -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 EVENT_FATES = ("sent", "dry_run", "disabled", "skipped", "failed", "unrouted")
 DELIVERY_FATES = ("delivered", "dead", "pending", "held")
+REMOVED = ("events", "wanted", "delivered", "dead", "tasks")
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,17 @@ class Difference:
 
 @dataclass
 class Ledger:
-    """Sums over a range of events. `wanted` counts deliveries and tasks that routers wrote down, by kind."""
+    """Sums over a range of events. `wanted` counts deliveries and tasks that routers wrote down, by kind.
+
+    `removed` is what retention has taken away since the beginning; it is no part of the other sums.
+    """
 
     first_event: int = 0
     last_event: int = 0
     events: Counter[str] = field(default_factory=Counter)
     wanted: Counter[str] = field(default_factory=Counter)
     deliveries: Counter[str] = field(default_factory=Counter)
+    removed: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
 
     @property
@@ -45,5 +50,6 @@ class Ledger:
             "events": {fate: self.events[fate] for fate in EVENT_FATES},
             "wanted": {"deliveries": self.wanted["webhook"], "tasks": self.wanted["task"]},
             "deliveries": {fate: self.deliveries[fate] for fate in DELIVERY_FATES},
+            "removed": {what: self.removed[what] for what in REMOVED},
             "differences": [vars(one) for one in self.differences],
         }

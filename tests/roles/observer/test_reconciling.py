@@ -119,6 +119,17 @@ async def test_each_fate_of_an_event_is_told_apart(engine: Database) -> None:
     assert ledger.adds_up
 
 
+async def test_what_retention_has_removed_is_told_apart(engine: Database) -> None:
+    for day, events in (("2026-01-01", 3), ("2026-01-02", 4)):
+        await engine.sql(
+            "INSERT INTO retention_totals (day, events, sent, wanted_deliveries, delivered, dead)"
+            f" VALUES ('{day}', {events}, {events}, {2 * events}, {events}, {events})"
+        )
+    ledger = await World(engine).ledger()
+    assert ledger.removed == {"events": 7, "wanted": 14, "delivered": 7, "dead": 7}
+    assert (ledger.accepted, ledger.adds_up) == (0, True)
+
+
 @pytest.mark.slow
 async def test_every_kind_of_damage_is_named(throwaway: Database) -> None:
     world = World(throwaway)

@@ -166,6 +166,32 @@ async def test_a_delivery_of_a_paused_subscription(world: World) -> None:
     assert held.since <= datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=5)
 
 
+async def test_a_task_from_its_start_to_its_end(world: World) -> None:
+    await world.sql("INSERT INTO sys_pending_tasks (biz_type, biz_key) VALUES ('MAIL', '1')")
+    text = await told(world, "task:1")
+    assert "Waits to be run: MAIL." in text
+    assert "No task-worker is running. tidings run task-worker" in text
+    await world.sql("UPDATE sys_pending_tasks SET next_run_time = '2100-01-01'")
+    assert "It is due in" in await told(world, "task:1")
+    await world.sql(
+        "UPDATE sys_pending_tasks"
+        " SET status = 3, retry_count = 1, result_msg = 'no answer', next_run_time = '2020-01-01'"
+    )
+    assert "Run 1 of 4 failed: no answer" in await told(world, "task:1")
+    await world.sql("UPDATE sys_pending_tasks SET status = 1, worker_id = 'w-9'")
+    text = await told(world, "task:1")
+    assert "Run 2 of MAIL is under way." in text
+    assert "Worker w-9 gave its last sign of life." in text
+    await world.sql("UPDATE sys_pending_tasks SET status = 4, result_msg = 'Max retries exceeded: no answer'")
+    answer = await asked(world, "task:1")
+    assert (answer.headline, answer.is_over) == ("Given up: MAIL.", True)
+    assert "Max retries exceeded: no answer tidings tasks retry 1" in _text(answer)
+    await world.sql("INSERT INTO sys_pending_tasks_history (id, biz_type, biz_key, status) VALUES (7, 'MAIL', '2', 2)")
+    assert (await asked(world, "task:7")).headline == "Done: MAIL."
+    with pytest.raises(NotFound, match="There is no task 5"):
+        await asked(world, "task:5")
+
+
 @pytest.mark.parametrize("subject", ["event", "event:", "event:x", "event:0", "saga:-1", "thing:1", f"saga:{2**63}"])
 async def test_a_subject_that_is_none_is_refused(world: World, subject: str) -> None:
     with pytest.raises(InputRefused, match="nothing that can be asked about"):

@@ -1,6 +1,7 @@
 -- finished_tasks: tasks that ended so long ago, but for some
 SELECT id FROM sys_pending_tasks
- WHERE status IN (2, 4) AND updated_at < {now - :seconds} AND NOT (id {in :but}) LIMIT :limit FOR UPDATE SKIP LOCKED;
+ WHERE status IN (2, 4) AND updated_at < {now - :seconds} AND NOT (id {in :but})
+ ORDER BY status, updated_at LIMIT :limit FOR UPDATE SKIP LOCKED;
 
 -- archive_tasks: into the history, as they are
 INSERT INTO sys_pending_tasks_history

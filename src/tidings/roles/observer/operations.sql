@@ -287,6 +287,11 @@ SELECT 'delivery', d.fate, count(*)
                               AND n.generation > s.generation)) d
  GROUP BY d.fate;
 
+-- removed: what retention has taken away over the years, finished and added up when it went
+SELECT sum(events) AS events, sum(wanted_deliveries) AS wanted, sum(delivered) AS delivered, sum(dead) AS dead,
+       sum(tasks) AS tasks
+  FROM retention_totals;
+
 -- unequal_sagas: events whose sagas are not as many as the routers wrote down
 SELECT l.event_id, sum(l.wanted) AS wanted, sum(l.there) AS there
   FROM (SELECT event_id, matched AS wanted, 0 AS there FROM route_attempts

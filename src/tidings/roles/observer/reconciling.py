@@ -54,6 +54,10 @@ class LedgerObserver(Operations):
             for one in part:
                 yield one
 
+    async def removed(self) -> Counter[str]:
+        row = await self._row("removed")
+        return Counter({name: int(count) for name, count in (row or {}).items() if count})
+
     async def doubled_tasks(self) -> list[Difference]:
         return [*reconciling.tasks_doubled(await self._rows("doubled_tasks", after=0, limit=_MOST_TASKS))]
 
@@ -64,6 +68,7 @@ async def reconcile(
     """Yields the same ledger after each part of it; the last one is whole."""
     lo, hi = await LedgerObserver.step(engine, lambda observer: observer.range_of(since, until))
     ledger = Ledger(lo, hi)
+    ledger.removed = await LedgerObserver.step(engine, LedgerObserver.removed)
     ledger.differences += await LedgerObserver.step(engine, LedgerObserver.doubled_tasks)
     yield ledger
     for start in range(lo, hi + 1, at_once):

@@ -1,7 +1,7 @@
 """Reads what `why` needs to know about one thing, and lets the answer be made of it."""
 
-from collections.abc import Mapping
-from typing import Any
+import datetime
+from collections.abc import Awaitable, Callable, Mapping
 
 from tidings.db.engine import Engine
 from tidings.db.operations import Operations
@@ -10,9 +10,11 @@ from tidings.decisions.explaining import (
     EventFacts,
     RoutingFacts,
     SagaFacts,
+    TaskFacts,
     explain_absent_event,
     explain_event,
     explain_saga,
+    explain_task,
 )
 from tidings.errors import InputRefused, NotFound
 from tidings.model.explanation import Explanation
@@ -42,6 +44,13 @@ class WhyObserver(Operations):
     async def saga(self, id: int, retry_limit: int) -> Explanation:
         return explain_saga(await self._saga(id, retry_limit))
 
+    async def task(self, id: int, retry_limit: int) -> Explanation:
+        # In this order: between the two questions a task may go from the queue to the history, never back.
+        task = await self._row("task", id=id) or await self._row("archived_task", id=id)
+        if task is None:
+            raise NotFound(f"There is no task {id}.", "`tidings tasks list` shows the newest ones, also --archived.")
+        return explain_task(TaskFacts(task, await self._now(), await self._alive()))
+
     async def _saga(self, id: int, retry_limit: int) -> SagaFacts:
         saga = await self._row("saga", id=id)
         if saga is None:
@@ -49,14 +58,12 @@ class WhyObserver(Operations):
         subscription = await self._row("subscription", id=saga["subscription_id"])
         next_one = await self._row("next_generation", id=id)
         own_limit = subscription["max_retry_limit"] if subscription else None
-        now = await self._row("server_clock")
-        assert now is not None
         return SagaFacts(
             saga,
             await self._rows("jobs_of_saga", saga_id=id, limit=1),
             subscription,
             own_limit or retry_limit,
-            now["now"],
+            await self._now(),
             await self._alive(),
             lane=await self._row("lane", subscription_id=saga["subscription_id"]),
             held_by=await self._paused_by(saga["subscription_id"]) if subscription and subscription["paused"] else None,
@@ -69,6 +76,12 @@ class WhyObserver(Operations):
         holes = await self._rows("holes_with", id=id)
         return RoutingFacts(routers, {gate["name"]: gate for gate in gates}, holes, await self._alive())
 
+    async def _now(self) -> datetime.datetime:
+        row = await self._row("server_clock")
+        assert row is not None
+        now: datetime.datetime = row["now"]
+        return now
+
     async def _alive(self) -> Mapping[str, int]:
         rows = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
         return {row["process"]: row["alive"] for row in rows}
@@ -79,17 +92,23 @@ class WhyObserver(Operations):
         return next((deed for deed in deeds if deed["action"] == "subscription.paused"), None)
 
 
+ASKED: dict[str, Callable[[WhyObserver, int, int], Awaitable[Explanation]]] = {
+    "event": WhyObserver.event,
+    "saga": WhyObserver.saga,
+    "task": WhyObserver.task,
+}
+
+
 async def why(engine: Engine, subject: str, retry_limit: int) -> Explanation:
-    """`subject` is `event:ID` or `saga:ID`."""
+    """`subject` is `event:ID`, `saga:ID` or `task:ID`."""
     kind, id = read_subject(subject)
-    asked: dict[str, Any] = {"event": WhyObserver.event, "saga": WhyObserver.saga}
-    return await WhyObserver.step(engine, lambda observer: asked[kind](observer, id, retry_limit))
+    return await WhyObserver.step(engine, lambda observer: ASKED[kind](observer, id, retry_limit))
 
 
 def read_subject(subject: str) -> tuple[str, int]:
     kind, _, number = subject.partition(":")
-    if kind not in ("event", "saga") or not number.isdecimal() or not 0 < int(number) <= _BIGGEST_ID:
+    if kind not in ASKED or not number.isdecimal() or not 0 < int(number) <= _BIGGEST_ID:
         raise InputRefused(
-            f"{subject!r} is nothing that can be asked about.", "Write event:12 or saga:34.", field="subject"
+            f"{subject!r} is nothing that can be asked about.", "Write event:12, saga:34 or task:56.", field="subject"
         )
     return kind, int(number)
