@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first, so that no worker is left alone with them at the end."""
     for item in items:
         quick = item.get_closest_marker("quick_on")
-        if quick and item.callspec.params["engine_kind"] not in quick.args:  # type: ignore[attr-defined]
+        if quick and isinstance(item, pytest.Function) and item.callspec.params["engine_kind"] not in quick.args:
             item.add_marker(pytest.mark.full)
     folders = [*LONG, *{item.path.relative_to(TESTS).parts[0] for item in items}]
     items.sort(key=lambda item: min(folders.index(item.path.relative_to(TESTS).parts[0]), len(LONG)))

@@ -1,6 +1,7 @@
 """Whatever is wrong, and whoever notices it: one shape, no stack trace, nothing secret."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -51,7 +52,7 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Ser
     json = {"content-type": "application/json"}
     problem(await admin.post(path, content=b"x" * (9 * 1024 * 1024), headers=json), 413, "too_large")
 
-    async def pieces():  # type: ignore[no-untyped-def]
+    async def pieces() -> AsyncIterator[bytes]:
         for _ in range(9 * 16):
             yield b"x" * 64 * 1024
 

@@ -122,7 +122,6 @@ async def test_no_login_of_one_can_call_a_routine_of_the_other(install: Install)
                 assert await is_denied(session, call.format(place), visitor.family), role
 
 
-@pytest.mark.quick_on("postgresql")  # MariaDB has refused its own root there once, for a reason not found yet
 async def test_migrating_one_changes_nothing_in_the_rights_of_the_other(install: Install, engine: Database) -> None:
     installations = [engine, await install(ONE), await install(OTHER)]
     before = [await one.granted_rights() for one in installations]

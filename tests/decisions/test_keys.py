@@ -2,6 +2,7 @@
 
 import random
 import string
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_scopes_are_stored_in_one_order_and_unknown_words_allow_nothing() -> Non
         ({"lifetime": -1}, "lifetime"),
     ],
 )
-def test_what_can_be_no_key_is_refused_with_its_field(given: dict[str, object], field: str) -> None:
+def test_what_can_be_no_key_is_refused_with_its_field(given: dict[str, Any], field: str) -> None:
     with pytest.raises(InputRefused) as refused:
-        check_new_key(**{"name": "x", "scopes": ["viewer"], **given})  # type: ignore[arg-type]
+        check_new_key(**{"name": "x", "scopes": ["viewer"], **given})
     assert refused.value.field == field

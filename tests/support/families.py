@@ -27,7 +27,8 @@ def kill(leader: psutil.Process) -> None:
     def nobody_left() -> bool:
         # Remembered: without the leader, members with a session of their own are not found again.
         doomed.update(members(leader))
-        for process in doomed:
+        # The leader first: it must not end by itself because its children are gone.
+        for process in sorted(doomed, key=lambda p: p != leader):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         return not any(map(is_alive, doomed))

@@ -87,7 +87,9 @@ class MariaDBServer(ServerProcess):
     def _install(self) -> None:
         self._write(
             "accounts.sql",
-            f"CREATE OR REPLACE USER root@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}';\n"
+            # At every start. To make it anew would take from it the roles that it administers.
+            f"CREATE USER IF NOT EXISTS root@'{LOOPBACK}';\n"
+            f"ALTER USER root@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}';\n"
             f"GRANT ALL ON *.* TO root@'{LOOPBACK}' WITH GRANT OPTION;\n",
         )
         layout = ["--no-defaults", f"--datadir={self.data}", "--skip-name-resolve"]

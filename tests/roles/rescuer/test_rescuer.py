@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,9 @@ def told() -> Iterator[list[Notice]]:
         yield heard
 
 
-async def rescuer(scene: Scene, **options: float) -> Rescuer:
+async def rescuer(scene: Scene, **options: Any) -> Rescuer:
     given = {"every": 0.0, "patience": 0.0, **options}
-    return Rescuer(await scene.database.open("task_rescuer"), TEN_MINUTES, **given)  # type: ignore[arg-type]
+    return Rescuer(await scene.database.open("task_rescuer"), TEN_MINUTES, **given)
 
 
 async def test_a_silent_task_is_tried_again_at_once_and_has_used_up_a_retry(scene: Scene, told: list[Notice]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -189,12 +190,15 @@ async def test_slots_are_kept_full_and_never_passed(scene: Scene) -> None:
         await gate.wait()
         gates.remove(gate)
 
+    def has_begun(count: int) -> bool:
+        return begun == count
+
     worker = await scene.worker(handlers, slots=8)
     async with scene.working(worker):
         await eventually(lambda: len(gates) == 8, what="full slots")
         for number in range(1, 33):
             gates[0].set()
-            await eventually(lambda number=number: begun == 8 + number, what="a freed slot to be filled")  # type: ignore[misc]
+            await eventually(partial(has_begun, 8 + number), what="a freed slot to be filled")
         for gate in [*gates]:
             gate.set()
     assert most == 8

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
@@ -29,10 +30,12 @@ async def test_every_task_ends_in_exactly_one_place_with_one_outcome(stage: Task
         rows = await stage.sql("SELECT COUNT(*) AS tasks FROM sys_pending_tasks")
         return not rows[0]["tasks"]
 
+    def have_begun_more_than(before: int) -> bool:
+        return len(stage.begun()) > before
+
     async def kill_some() -> None:
         for number in range(KILLS):
-            before = len(stage.begun())
-            await eventually(lambda before=before: len(stage.begun()) > before, 20, "somebody to work")  # type: ignore[misc]
+            await eventually(partial(have_begun_more_than, len(stage.begun())), 20, "somebody to work")
             await pause(chance.uniform(0, 0.2))
             which = chance.randrange(len(workers))
             workers[which].kill()

@@ -6,6 +6,7 @@ Each comparison is one statement and sees one moment, so that a system at work a
 import datetime
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.db.operations import Operations
@@ -73,5 +74,5 @@ async def reconcile(
     yield ledger
     for start in range(lo, hi + 1, at_once):
         end = min(start + at_once - 1, hi)
-        await LedgerObserver.step(engine, lambda observer: observer.add(ledger, start, end))  # noqa: B023
+        await LedgerObserver.step(engine, partial(LedgerObserver.add, ledger=ledger, lo=start, hi=end))
         yield ledger
