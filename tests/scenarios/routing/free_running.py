@@ -109,8 +109,8 @@ class FreeRun:
             finally:
                 await _cancel(*troubles, long, writing)
                 await crowd.leave()
+            self._collect()
             await self._drain()
-        self._collect()
         return self.report
 
     async def _through_the_milestones(self, others: Process) -> Process:
@@ -277,7 +277,7 @@ class FreeRun:
             await eventually(is_routed, timeout=10 + self._scale.events / 10_000)
 
     async def _drain(self) -> None:
-        await finish_prepared(self._database, self._chance, verbs=("COMMIT",))
+        await finish_prepared(self._database, self._chance, verbs=("COMMIT",), undone={*self.report.journal.undone})
         names = {router.name for router in self._routers}
 
         async def is_drained() -> bool:
