@@ -1,10 +1,5 @@
-"""Stores what came of tasks, in batches, under the fence of each claim; kept and stored again until it is heard.
+"""Stores what came of tasks, under the fence of each claim, and gives back those that were not begun."""
 
-While one batch is on its way the next one gathers; a database that is away loses nothing that was done.
-"""
-
-import asyncio
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,14 +7,12 @@ from typing import NamedTuple
 from tidings.db.engine import Engine
 from tidings.db.halving import write_by_halves
 from tidings.decisions.finishing import Finish
-from tidings.errors import StatementDenied, StatementFailed, TidingsError
+from tidings.errors import StatementFailed
 from tidings.model.task import TaskStatus
 from tidings.roles.task_worker.operations import ClaimedTask, Fence, TaskWorkerOperations
+from tidings.runtime.outbox import Outbox
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import ReportDelayed, RowSetAside, TaskFenceLost, TasksGivenBack
-
-BATCH = 500
-LONGEST_PAUSE = 2.0
+from tidings.telemetry.notices import RowSetAside, TaskFenceLost, TasksGivenBack
 
 
 class Ended(NamedTuple):
@@ -51,66 +44,21 @@ class Finisher:
         self._engine = engine
         self._worker_id = worker_id
         self._on_heard = on_heard
-        self._ended: list[Ended] = []
-        self._given_back: list[GivenBack] = []
-        self._news = asyncio.Event()
-        self._closing = False
-        self._work: asyncio.Task[None] | None = None
+        self._outbox = Outbox[Ended, GivenBack](worker_id, self._say)
+        self.start, self.close = self._outbox.start, self._outbox.close
         self.lost = 0
 
     @property
     def unheard(self) -> int:
-        return len(self._ended) + len(self._given_back)
-
-    def start(self) -> None:
-        """Raises what ended it, if something did: whoever can't store results must not run handlers."""
-        if self._work is None:
-            self._work = asyncio.create_task(self._go_on(), name="results of tasks")
-        elif self._work.done():
-            self._work.result()
+        return self._outbox.unheard
 
     def finish(self, task: ClaimedTask, end: Finish) -> None:
-        self._ended.append(Ended(task, end))
-        self._news.set()
+        self._outbox.was_done(Ended(task, end))
 
     def give_back(self, task: ClaimedTask, reason: str) -> None:
-        self._given_back.append(GivenBack(task, reason))
-        self._news.set()
+        self._outbox.was_not_begun(GivenBack(task, reason))
 
-    async def close(self, deadline: float) -> None:
-        """Waits until everything is heard, for `deadline` seconds at most."""
-        self._closing = True
-        self._news.set()
-        if self._work is not None:
-            await asyncio.wait([self._work], timeout=deadline)
-            self._work.cancel()
-
-    async def _go_on(self) -> None:
-        failures = 0
-        while not (self._closing and not self.unheard):
-            await self._news.wait()
-            self._news.clear()
-            try:
-                await self._flush()
-                failures = 0
-            except TidingsError as error:
-                failures += 1
-                tell(ReportDelayed(self._worker_id, self.unheard, error.what))
-                await asyncio.sleep(min(0.05 * 2 ** min(failures, 10), LONGEST_PAUSE) * random.uniform(0.5, 1))
-                self._news.set()
-
-    async def _flush(self) -> None:
-        while self.unheard:
-            ended, given_back = self._ended[:BATCH], self._given_back[:BATCH]
-            stored = await self._store(ended, given_back)
-            del self._ended[: len(ended)], self._given_back[: len(given_back)]
-            self.lost += len(stored.lost)
-            self._announce(ended, given_back, stored)
-            self._on_heard([*(task for task, _ in ended), *(task for task, _ in given_back)])
-
-    async def _store(self, ended: Sequence[Ended], given_back: Sequence[GivenBack]) -> Stored:
-        """Once in a few statements; if the database refuses something of it, again by halves."""
-
+    async def _say(self, ended: Sequence[Ended], given_back: Sequence[GivenBack]) -> None:
         async def store(operations: TaskWorkerOperations, carefully: bool) -> Stored:
             stored = Stored()
 
@@ -125,12 +73,10 @@ class Finisher:
             await operations.give_back(fences, self._worker_id)
             return stored
 
-        try:
-            return await TaskWorkerOperations.step(self._engine, lambda operations: store(operations, False))
-        except StatementDenied:
-            raise
-        except StatementFailed:
-            return await TaskWorkerOperations.step(self._engine, lambda operations: store(operations, True))
+        stored = await TaskWorkerOperations.careful_step(self._engine, store)
+        self.lost += len(stored.lost)
+        self._announce(ended, given_back, stored)
+        self._on_heard([*(task for task, _ in ended), *(task for task, _ in given_back)])
 
     def _announce(self, ended: Sequence[Ended], given_back: Sequence[GivenBack], stored: Stored) -> None:
         for task, end in ended if stored.lost else ():

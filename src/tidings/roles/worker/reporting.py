@@ -1,10 +1,5 @@
-"""Reports what came of jobs, and gives back those that were not sent: in batches, again and again until it is heard.
+"""Reports what came of jobs, under the token of each lease, and gives back those that were not sent."""
 
-While one report is on its way the next one gathers; a database that is away loses nothing that was sent.
-"""
-
-import asyncio
-import random
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -12,13 +7,11 @@ from typing import NamedTuple
 
 from tidings.db.engine import Engine
 from tidings.db.halving import write_by_halves
-from tidings.errors import StatementDenied, StatementFailed, TidingsError
+from tidings.errors import StatementFailed
 from tidings.roles.worker.operations import LeasedJob, Report, WorkerOperations
+from tidings.runtime.outbox import Outbox
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import JobsGivenBack, LeaseLost, ReportDelayed, RowSetAside
-
-BATCH = 500
-LONGEST_PAUSE = 2.0
+from tidings.telemetry.notices import JobsGivenBack, LeaseLost, RowSetAside
 
 
 class GivenBack(NamedTuple):
@@ -43,78 +36,28 @@ class Reporter:
         self._engine = engine
         self._worker_id = worker_id
         self._on_heard = on_heard
-        self._reports: list[Report] = []
-        self._given_back: list[GivenBack] = []
-        self._news = asyncio.Event()
-        self._closing = False
-        self._task: asyncio.Task[None] | None = None
+        self._outbox = Outbox[Report, GivenBack](worker_id, self._say)
+        self.start, self.close, self.report = self._outbox.start, self._outbox.close, self._outbox.was_done
         self.lost = 0
 
     @property
     def unheard(self) -> int:
-        return len(self._reports) + len(self._given_back)
-
-    def start(self) -> None:
-        """Raises what ended it, if something did: whoever can't report must not send."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._go_on(), name="reports")
-        elif self._task.done():
-            self._task.result()
-
-    def report(self, report: Report) -> None:
-        self._reports.append(report)
-        self._news.set()
+        return self._outbox.unheard
 
     def give_back(self, job: LeasedJob, reason: str, delay: float = 0.0) -> None:
-        self._given_back.append(GivenBack(job, reason, delay))
-        self._news.set()
+        self._outbox.was_not_begun(GivenBack(job, reason, delay))
 
-    async def close(self, deadline: float) -> None:
-        """Waits until everything is heard, for `deadline` seconds at most."""
-        self._closing = True
-        self._news.set()
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=deadline)
-            self._task.cancel()
-
-    async def _go_on(self) -> None:
-        failures = 0
-        while not (self._closing and not self.unheard):
-            await self._news.wait()
-            self._news.clear()
-            try:
-                await self._flush()
-                failures = 0
-            except TidingsError as error:
-                failures += 1
-                tell(ReportDelayed(self._worker_id, self.unheard, error.what))
-                await asyncio.sleep(min(0.05 * 2 ** min(failures, 10), LONGEST_PAUSE) * random.uniform(0.5, 1))
-                self._news.set()
-
-    async def _flush(self) -> None:
-        while self.unheard:
-            reports, given_back = self._reports[:BATCH], self._given_back[:BATCH]
-            stored = await self._store(reports, given_back)
-            del self._reports[: len(reports)], self._given_back[: len(given_back)]
-            self.lost += len(stored.lost)
-            self._announce(reports, given_back, stored)
-            self._on_heard()
-
-    async def _store(self, reports: Sequence[Report], given_back: Sequence[GivenBack]) -> Stored:
-        """Once in a few statements; if the database refuses something of it, again by halves."""
-
+    async def _say(self, reports: Sequence[Report], given_back: Sequence[GivenBack]) -> None:
         async def store(operations: WorkerOperations, carefully: bool) -> Stored:
             stored = await _report(operations, reports, carefully)
             for delay, jobs in _by_delay(given_back).items():
                 await operations.give_back(jobs, delay, secrets.randbits(63))
             return stored
 
-        try:
-            return await WorkerOperations.step(self._engine, lambda operations: store(operations, False))
-        except StatementDenied:
-            raise
-        except StatementFailed:
-            return await WorkerOperations.step(self._engine, lambda operations: store(operations, True))
+        stored = await WorkerOperations.careful_step(self._engine, store)
+        self.lost += len(stored.lost)
+        self._announce(reports, given_back, stored)
+        self._on_heard()
 
     def _announce(self, reports: Sequence[Report], given_back: Sequence[GivenBack], stored: Stored) -> None:
         for report in reports if stored.lost else ():
