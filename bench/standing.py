@@ -1,9 +1,10 @@
 """An installation whose roles are up and have nothing to do, and an endpoint that notes when a request comes."""
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 from bench.sink import Answering
 from tests.support.database import Database
@@ -14,6 +15,8 @@ from tidings.vault import Vault, seal_secret
 KEY = "a-key-for-the-bench"
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 LOOPBACK = "127.0.0.1"
+
+ADMIN_KEY = "an-admin-key-for-the-bench"
 
 Arrivals = asyncio.Queue[float]
 
@@ -56,7 +59,7 @@ async def running(
     database: Database, groups: Sequence[Sequence[str]], urls: Sequence[Mapping[str, str]] = ()
 ) -> AsyncIterator[list[Process]]:
     """A process for each group of roles, from the moment at which all of them are there; `urls` go before its own."""
-    wanted = sum(map(len, groups))
+    wanted = sum(role != "api" for roles in groups for role in roles)
 
     async def are_there() -> bool:
         return bool(await database.value("SELECT COUNT(*) FROM worker_presence") == wanted)
@@ -68,6 +71,8 @@ async def running(
         ]
         try:
             await eventually(are_there, 60, "every role")
+            if any("api" in roles for roles in groups):
+                await eventually(_is_served, 60, "the API")
             yield processes
         except BaseException:
             print(*(process.output for process in processes), sep="\n")
@@ -78,11 +83,29 @@ async def running(
             await asyncio.to_thread(process.wait, 30)
 
 
+async def _is_served() -> bool:
+    with suppress(OSError):
+        _, writer = await asyncio.open_connection(LOOPBACK, API_PORT)
+        writer.close()
+        return True
+    return False
+
+
+def _free_port() -> int:
+    with socket.create_server((LOOPBACK, 0)) as free:
+        return int(free.getsockname()[1])
+
+
 def environment(database: Database) -> dict[str, str]:
     return {
         **database.environment(),
         "TIDINGS_SECRET_KEYS": KEY,
+        "TIDINGS_ADMIN_KEY": ADMIN_KEY,
+        "TIDINGS_PORT": str(API_PORT),
         "TIDINGS_ALLOW_HTTP_HOSTS": LOOPBACK,
         "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIDINGS_LOG_LEVEL": "error",
     }
+
+
+API_PORT = _free_port()

@@ -17,7 +17,7 @@ from tidings.courier.error_codes import CONNECT_ERROR
 class AiohttpCourier:
     """As much of a courier as a sink needs that always answers."""
 
-    def __init__(self, guard: Guard, *, connections: int, per_host: int) -> None:
+    def __init__(self, guard: Guard, *, connections: int, per_host: int, excerpt_size: int = 0) -> None:
         self._connector_limits = {"limit": connections, "limit_per_host": per_host}
         self._session: aiohttp.ClientSession | None = None
 

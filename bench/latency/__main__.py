@@ -1,8 +1,8 @@
 """Measures how soon an idle system reacts: `python -m bench.latency [--events N] [--engine …]`.
 
 An event is published when nothing has happened for a while, at moments that no pause of a role is in step with.
-Measured is the time from its commit to its request at the endpoint. `up` is one process for all roles, `separate` one
-for each; the database, and who publishes, are processes of their own, all on this machine.
+Measured is the time from its commit (of the API: from its answer) to its request at the endpoint. `up` is one process
+for all roles, `separate` one for each; the database, and who publishes, are processes of their own, on this machine.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
-from bench.latency.publishers import Publish, by_service, by_transaction
+from bench.latency.publishers import Publish, by_api, by_transaction
 from bench.standing import Arrivals, endpoint, prepare, running
 from tests.support.database import SERVERS, Database
 
-ROLES = ("router", "orchestrator", "worker", "cleaner")
+ROLES = ("api", "router", "orchestrator", "worker", "cleaner")
 LAYOUTS = {"up": [ROLES], "separate": [(role,) for role in ROLES]}
 PUBLISHERS: dict[str, Callable[[Database], AbstractAsyncContextManager[Publish]]] = {
-    "service": by_service,
+    "api": by_api,
     "transaction": by_transaction,
 }
 # Longer than roles stay alert after work, plus some part of the longest pause between their looks.
@@ -64,8 +64,8 @@ class Found:
 
 
 CASES = (
-    Case("postgresql", "service", "up", 15, 60),
-    Case("postgresql", "service", "separate", 15, 60),
+    Case("postgresql", "api", "up", 15, 60),
+    Case("postgresql", "api", "separate", 15, 60),
     Case("postgresql", "transaction", "up", 50, 120),
     Case("postgresql", "transaction", "separate", 50, 120),
     Case("mariadb", "transaction", "up", 50, 150),
@@ -84,7 +84,10 @@ async def measure_case(database: Database, case: Case, events: int) -> Found:
     async with endpoint() as (port, arrivals):
         await prepare(database, port)
         try:
-            async with running(database, LAYOUTS[case.layout]), PUBLISHERS[case.publisher](database) as publish:
+            async with (
+                running(database, LAYOUTS[case.layout]),
+                PUBLISHERS[case.publisher](database) as publish,
+            ):
                 for _ in range(_WARM):
                     await one(publish, arrivals)
                 return Found(case, [await one(publish, arrivals) for _ in range(events)])

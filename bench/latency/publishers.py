@@ -1,21 +1,19 @@
-"""Who publishes: the ingest service of another process, which wakes the router, or a transaction that tells nobody."""
+"""Who publishes: somebody by the HTTP API, which wakes the router, or a transaction that tells nobody."""
 
-import asyncio
+import json
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import asyncmy
 import asyncpg
 
 import tidings
+from bench.standing import ADMIN_KEY, API_PORT, LOOPBACK
 from tests.support.database import Database
 from tidings.db.address import read_address
-from tidings.model.event import NewEvent
-from tidings.roles.ingest.service import Ingest
-from tidings.runtime.wakeups import Wakeups
 
 WRITER = "event_ingest_writer"
 PAYLOAD = '{"order": 4711, "amount": "12.50"}'
@@ -25,23 +23,19 @@ Publish = Callable[[], Awaitable[float]]
 
 
 @asynccontextmanager
-async def by_service(database: Database) -> AsyncIterator[Publish]:
-    wakeups, stopping = Wakeups(()), asyncio.Event()
-    waking: asyncio.Task[None] | None = None
-    engine, own = await database.open(WRITER), await database.open(WRITER, size=1)
-    if own.can_notify:
-        waking = asyncio.create_task(wakeups.run(own, database.names.schema, stopping))
-    ingest = Ingest(engine, on_published=lambda: wakeups.ring("router"))
+async def by_api(database: Database) -> AsyncIterator[Publish]:
+    """On a kept connection. The answer comes right after the commit; whoever was woken by it works at the same time."""
+    async with aiohttp.ClientSession(
+        f"http://{LOOPBACK}:{API_PORT}", headers={"Authorization": f"Bearer {ADMIN_KEY}"}
+    ) as session:
 
-    async def publish() -> float:
-        await ingest.publish([NewEvent("order.paid", PAYLOAD, None, "default", "", uuid.uuid4().hex)])
-        return time.perf_counter()
+        async def publish() -> float:
+            event = {"event_type": "order.paid", "payload": json.loads(PAYLOAD)}
+            async with session.post("/v1/events", json=event) as response:
+                assert response.status == 202, await response.text()
+                return time.perf_counter()
 
-    yield publish
-    stopping.set()
-    await ingest.close()
-    if waking:
-        await waking
+        yield publish
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from tidings.roles.observer.depths import DepthObserver
 from tidings.roles.orchestrator.orchestrator import Orchestrator
 from tidings.roles.rescuer.rescuer import Rescuer
 from tidings.roles.retention.retention import Retention
+from tidings.roles.router.passes import Pass
 from tidings.roles.router.router import Router
 from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
 from tidings.roles.verifier.calling import EndpointCaller
@@ -141,18 +142,19 @@ async def _present(engine: Engine, worker_id: str, name: str) -> AsyncIterator[N
 async def _routing(
     found: Installation, engine: Engine, worker_id: str, ring: Ring, router: str = DEFAULT_ROUTER
 ) -> AsyncIterator[Work]:
-    one = Router(engine, router)
-
-    async def step() -> bool:
-        done = await one.step()
+    def on_routed(done: Pass) -> None:
         if done.sagas:
             ring("orchestrator")
         if done.tasks:
             ring("task-worker")
-        return done.did_work
+
+    one = Router(engine, router, on_routed=on_routed)
+
+    async def step() -> bool:
+        return (await one.step()).did_work
 
     try:
-        yield Work(step, one.look, Pace(IDLE_PAUSE))
+        yield Work(step, one.look, Pace(IDLE_PAUSE), gathering=True)
     finally:
         await one.close()
 
@@ -169,7 +171,7 @@ async def _orchestrating(found: Installation, engine: Engine, worker_id: str, ri
             ring("worker")
         return done.did_work
 
-    yield Work(step, one.look)
+    yield Work(step, one.look, gathering=True)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from tidings.db.engine import Engine
 from tidings.db.session import Row, Session
 from tidings.db.statements import load_statements
 from tidings.db.transaction import Transaction
+from tidings.errors import StatementDenied, StatementFailed
 
 T = TypeVar("T")
 
@@ -26,6 +27,16 @@ class Operations:
     async def step(cls, engine: Engine, work: Callable[[Self], Awaitable[T]]) -> T:
         """Runs `work` in one transaction, and all of it again after a transient error."""
         return await engine.step(lambda transaction: work(cls(transaction, engine.dialect)))
+
+    @classmethod
+    async def careful_step(cls, engine: Engine, work: Callable[[Self, bool], Awaitable[T]]) -> T:
+        """A step of a few statements; if the database refuses something of it, again and carefully: by halves."""
+        try:
+            return await cls.step(engine, lambda operations: work(operations, False))
+        except StatementDenied:
+            raise  # whatever the rows are
+        except StatementFailed:
+            return await cls.step(engine, lambda operations: work(operations, True))
 
     @classmethod
     async def alone(cls, engine: Engine, work: Callable[[Self], Awaitable[T]]) -> T:

@@ -24,7 +24,7 @@ LONGEST_PAUSE = 5.0
 SECONDS_TO_FINISH = 5.0
 # Work seldom comes alone.
 SECONDS_ALERT = 2.0
-# However often a bell is rung, so long is between the steps that it brings about: what comes meanwhile is one batch.
+# However often a bell is rung, so long is between two steps of which the first found nothing.
 SECONDS_GATHERING = 0.02
 # With the signs of life of its process, an idle role asks twice a second.
 SECONDS_BETWEEN_LOOKS = 0.53
@@ -52,11 +52,16 @@ class Pace:
 
 @dataclass(frozen=True)
 class Work:
-    """`step` says whether there was something to do, `look` whether a step would find something."""
+    """`step` says whether there was something to do, `look` whether a step would find something.
+
+    A role that is `gathering` waits as long after a step with work: what comes meanwhile is one batch, and in a process
+    of several roles the next one in line has its turn.
+    """
 
     step: Step
     look: Step | None = None
     pace: Pace = Pace()
+    gathering: bool = False
 
 
 async def keep_going(role: str, work: Work | Step, stopping: asyncio.Event, bell: Bell | None = None) -> None:
@@ -80,12 +85,17 @@ async def keep_going(role: str, work: Work | Step, stopping: asyncio.Event, bell
 
 async def _go_on(role: str, work: Work, stopping: asyncio.Event, bell: Bell) -> None:
     failures, is_rung, spread = 0, True, random.uniform(0, _SPREAD)
-    worked_at = time.monotonic()
+    worked_at, next_step_at = time.monotonic(), float("-inf")
     while not stopping.is_set():
         began = time.monotonic()
         is_alert = began - worked_at < SECONDS_ALERT
         try:
-            busy = (is_rung or is_alert or work.look is None or await work.look()) and await work.step()
+            busy = False
+            if is_rung or is_alert or work.look is None or await work.look():
+                await asyncio.sleep(max(0.0, next_step_at - time.monotonic()))
+                stepped_at = time.monotonic()
+                busy = await work.step()
+                next_step_at = stepped_at + (SECONDS_GATHERING if work.gathering or not busy else 0)
             failures = 0
         except TidingsError as error:
             failures += 1
@@ -98,8 +108,7 @@ async def _go_on(role: str, work: Work, stopping: asyncio.Event, bell: Bell) -> 
             continue
         took = time.monotonic() - began
         seconds = IDLE_PAUSE if is_alert else _seldom(took, work.pace.until_next(time.time() - spread))
-        if is_rung := await bell.heard(seconds):
-            await asyncio.sleep(max(0.0, began + SECONDS_GATHERING - time.monotonic()))
+        is_rung = await bell.heard(seconds)
 
 
 def _seldom(took: float, seconds: float) -> float:

@@ -13,6 +13,7 @@ from tidings.decisions.holes import InFlight, Range
 from tidings.decisions.routing import Attempt, Existing, Subscriber
 from tidings.model.event import LoggedEvent
 from tidings.model.route import Route, RouteTarget
+from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class RouterOperations(Operations):
         return {row["event_id"] for row in await self._rows("decided_among", ids=ids)} if ids else set()
 
     async def audit(self, actor: str, action: str, subject: str, detail: object) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail))
+        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def in_flight(present: Mapping[Hashable, bool], settled: Iterable[Hashable]) -> InFlight:

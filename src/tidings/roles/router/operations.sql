@@ -155,7 +155,8 @@ SELECT l.virtualtransaction AS writer, l.virtualtransaction LIKE '-1/%' AS is_na
 {rows writers(id bigint)} WHERE false;
 
 -- audit: who did what
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);
 
 -- clock: what time it is
 SELECT {now} AS now;

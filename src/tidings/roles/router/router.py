@@ -6,9 +6,8 @@ commit, and waits for no open transaction: what it passed without seeing it reme
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.decisions.holes import (
@@ -33,7 +32,7 @@ from tidings.decisions.routing import (
     histories,
     plan,
 )
-from tidings.errors import DatabaseError, GateClosed, NotFound, RouterHeld, StatementDenied, StatementFailed
+from tidings.errors import DatabaseError, GateClosed, NotFound, RouterHeld
 from tidings.model.event import LoggedEvent
 from tidings.model.route import DEFAULT_ROUTER, EVERY_DOMAIN, RouteAttemptStatus
 from tidings.roles.router.doubts import Doubts
@@ -72,13 +71,20 @@ class Memory:
 
 
 class Router:
-    """`engine` is one of the role event_router, with room for two sessions."""
+    """`engine` is one of the role event_router, with room for two sessions. `on_routed`: a pass was committed."""
 
     def __init__(
-        self, engine: Engine, name: str = DEFAULT_ROUTER, *, batch: int = BATCH, fan_out: int = FAN_OUT
+        self,
+        engine: Engine,
+        name: str = DEFAULT_ROUTER,
+        *,
+        batch: int = BATCH,
+        fan_out: int = FAN_OUT,
+        on_routed: Callable[[Pass], None] = lambda done: None,
     ) -> None:
         self.name = name
         self._engine = engine
+        self._on_routed = on_routed
         self._batch = batch
         self._fan_out = fan_out
         self._witness = Witness(engine)
@@ -95,17 +101,19 @@ class Router:
         """One pass, after a look at who is still writing; says how much it did."""
         self._memory = await self._witnessed(self._memory or await self._recall())
         try:
-            done, memory = await self._careful_if_refused()
+            done, memory = await RouterOperations.careful_step(self._engine, self._pass)
         except GateClosed as closed:
             done, memory = Pass(Outcome.CLOSED, closed.what, closed.remedy), self._memory
         except RouterHeld as held:
             # The log is not what it was, so neither is what is known of its holes.
             done, memory = Pass(Outcome.HELD, held.what, held.remedy), None
         self._memory = memory
-        if done.did_work and self._purges:
-            await self._forget_settled()
         self._announce(done)
         self._rest(done.outcome)
+        if done.did_work:
+            self._on_routed(done)
+            if self._purges:
+                await self._forget_settled()
         return done
 
     async def look(self) -> bool:
@@ -128,14 +136,6 @@ class Router:
 
     async def close(self) -> None:
         await self._witness.close()
-
-    async def _careful_if_refused(self) -> tuple[Pass, Memory | None]:
-        try:
-            return await RouterOperations.step(self._engine, self._pass)
-        except StatementDenied:
-            raise
-        except StatementFailed:
-            return await RouterOperations.step(self._engine, partial(self._pass, carefully=True))
 
     async def _recall(self) -> Memory:
         """What the table says; who may fill the holes is not known yet."""
@@ -163,7 +163,7 @@ class Router:
         except DatabaseError as error:
             tell(WritersUnknown(self.name, error.what))
 
-    async def _pass(self, operations: RouterOperations, carefully: bool = False) -> tuple[Pass, Memory | None]:
+    async def _pass(self, operations: RouterOperations, carefully: bool) -> tuple[Pass, Memory | None]:
         self._decided = ()
         cursor = await operations.lock_cursor(self.name) or await self._made_cursor(operations)
         if cursor is None:
