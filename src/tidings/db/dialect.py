@@ -72,6 +72,10 @@ def _unnest(rows: RowsWord) -> str:
     return f"SELECT * FROM unnest({arrays})"
 
 
+# Seconds. No transaction of ours waits for anything but the server: whoever says nothing for so long inside of one is
+# frozen or cut off, and its locks must not hold up others until they lose their leases. MySQL has nothing like it.
+LONGEST_IDLE = 10
+
 POSTGRESQL = Dialect(
     name="postgresql",
     family="postgresql",
@@ -80,7 +84,7 @@ POSTGRESQL = Dialect(
     # before their first ANALYZE, or by a plan that a session made while they were small. Older versions take what is
     # off for very dear, and would compile the plan for that.
     begin="BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
-    " SET LOCAL jit = off",
+    f" SET LOCAL jit = off; SET LOCAL idle_in_transaction_session_timeout = '{LONGEST_IDLE}s'",
     # Not clock_timestamp(): it is volatile, and a condition on it is no index condition.
     now="statement_timestamp()",
     shift=lambda base, sign, seconds: f"({base} {sign} make_interval(secs => {seconds}))",

@@ -15,6 +15,7 @@ from asyncmy.cursors import DictCursor
 from asyncmy.errors import MySQLError
 
 from tidings.db.address import Address
+from tidings.db.dialect import LONGEST_IDLE
 from tidings.db.mysql_literals import literal_text
 from tidings.db.mysql_tls import tls_context
 from tidings.db.session import Arguments, Row, Server, act_as
@@ -148,6 +149,8 @@ async def connect(address: Address, *, application: str, schema: str, group: str
         session.server = read_version(rows[0]["version"])
         for text in _SESSION:
             await session.command(text)
+        if session.server.dialect == "mariadb":
+            await session.command(f"SET SESSION idle_transaction_timeout = {LONGEST_IDLE}")
         if group:
             await act_as(session, f"`{group}`")
     except BaseException:
@@ -174,7 +177,8 @@ async def _dial(address: Address, application: str, schema: str) -> Any:
         )
     except MySQLError as error:
         raise _login_failure(error, address, schema) from error
-    except (OSError, EOFError, ValueError, AttributeError) as error:
+    except (OSError, EOFError, ValueError, AttributeError, RuntimeError) as error:
+        # asyncmy answers with a RuntimeError when the socket was closed while it made its settings.
         raise ServerUnreachable(f"The server at {address} can't be reached: {error or type(error).__name__}") from error
 
 

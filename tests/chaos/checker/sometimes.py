@@ -1,0 +1,103 @@
+"""What must have happened now and then: where no report ever came late, nothing was proven about late reports."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.chaos.checker.ledgers import Ledgers
+from tests.chaos.checker.requests import received_more_than_once
+from tests.chaos.checker.tables import Tables
+from tests.chaos.checker.tasks import TIMED_OUT
+
+# In the log lines of the product, which is where only its processes know it.
+TOLD = {
+    "late report refused": "report came too late",
+    "late result of a task refused": "result of a task came too late",
+    "step run again": "step runs again",
+    "deadlock, step run again": "eadlock",
+    "commit of unknown outcome": "lost in COMMIT",
+    "report kept while the database was away": "reports can't be stored",
+}
+
+
+def count_sometimes(ledgers: Ledgers, tables: Tables) -> Counter[str]:
+    found = Counter(dict.fromkeys(TOLD, 0))
+    for line in log_lines(ledgers.folder):
+        found.update(name for name, words in TOLD.items() if words in line)
+    found.update(_of_jobs(tables))
+    found.update(_of_tasks(tables))
+    found["event delivered twice"] = received_more_than_once(ledgers.requests)
+    found["dead letter after expired leases"] = sum(
+        story.last.new_status == "DeadLettered" and story.last.note == "lease_expired"
+        for story in tables.of("saga").values()
+    )
+    found["event behind the cursor"] = _behind(tables)
+    lanes = [change for story in tables.of("lane").values() for change in story.changes]
+    found["circuit closed in"] = sum((lane.new_token or 0) < (lane.old_token or 0) for lane in lanes)
+    found["circuit opened up"] = sum((lane.new_token or 0) > (lane.old_token or 0) for lane in lanes)
+    found["next generation"] = sum(story.first.place != 0 for story in tables.of("saga").values())
+    found["story removed"] = sum(story.is_removed for story in tables.of("event").values())
+    found["two signatures"] = sum(" " in request.signature for request in ledgers.requests)
+    found["producer in doubt"] = len(ledgers.doubtful)
+    found["producer rolled back"] = len(ledgers.rolled_back)
+    return found
+
+
+def log_lines(folder: Path) -> Iterator[str]:
+    for path in sorted((folder / "logs").glob("*.log")):
+        yield from path.read_text("utf-8", "replace").splitlines()
+
+
+def _of_jobs(tables: Tables) -> Iterator[str]:
+    for story in tables.of("job").values():
+        resets = 0
+        for move in story.moves:
+            if move.old_status == "Leased" and move.new_status == "Pending":
+                yield "lease taken over" if (move.number or 0) > resets else "job given back unsent"
+            resets = move.number or 0
+        match story.last.note:
+            case "lease_expired":
+                yield "outcome unknown"
+            case "blocked_address":
+                yield "address refused"
+            case "timeout":
+                yield "request timed out"
+
+
+def _of_tasks(tables: Tables) -> Iterator[str]:
+    for story in tables.of("task").values():
+        if any(TIMED_OUT in (move.note or "") for move in story.changes):
+            yield "task rescued"
+        if story.is_removed:
+            yield "task archived"
+
+
+def _behind(tables: Tables) -> int:
+    """Events that were routed after one with a higher id: their transaction was still open when the cursor passed."""
+    highest, count = 0, 0
+    for row in tables.routed:
+        count += row["event_id"] < highest
+        highest = max(highest, row["event_id"])
+    return count
+
+
+# Of the rest it is good to know; whether the database is away just when a report is due is a matter of luck.
+REQUIRED = (
+    *(name for name in TOLD if name != "report kept while the database was away"),
+    "lease taken over",
+    "job given back unsent",
+    "outcome unknown",
+    "address refused",
+    "event delivered twice",
+    "dead letter after expired leases",
+    "event behind the cursor",
+    "circuit closed in",
+    "circuit opened up",
+    "next generation",
+    "story removed",
+    "two signatures",
+    "producer in doubt",
+    "producer rolled back",
+    "task rescued",
+    "task archived",
+)

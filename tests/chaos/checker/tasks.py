@@ -1,0 +1,78 @@
+"""Of tasks: each in one place with one end, no late result heard, no more runs than its retries say."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from tests.chaos.checker.ledgers import Ledgers, Line
+from tests.chaos.checker.requests import AWAY, DEATHS, SLACK, TICK
+from tests.chaos.checker.tables import Story, Tables, pid_of
+
+WAITING, RUNNING, SUCCESS, RETRY, TERMINAL = "0", "1", "2", "3", "4"
+MOVES = {
+    (WAITING, RUNNING),
+    (RETRY, RUNNING),
+    (RUNNING, SUCCESS),
+    (RUNNING, RETRY),
+    (RUNNING, TERMINAL),
+    (RUNNING, WAITING),
+}
+TIMED_OUT = "Task timed out (Worker crashed?)"
+
+
+def check_tasks(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
+    yield from _places(ledgers, tables)
+    runs: dict[int, list[Line]] = defaultdict(list)
+    for run in ledgers.runs:
+        runs[run["task"]].append(run)
+    for id, story in tables.of("task").items():
+        yield from (f"task {id} {wrong}" for wrong in _story(ledgers, story, runs[id]))
+
+
+def _places(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
+    """Each that was committed is in the queue, or in the history, or was removed by retention as a finished one."""
+    places = Counter(row["biz_key"] for row in (*tables.tasks, *tables.archived))
+    known = {**ledgers.tasks, **ledgers.doubtful_tasks}
+    yield from (f"task {key} is in {count} places" for key, count in places.items() if count > 1)
+    yield from (f"task {key} is there and nobody committed it" for key in places if key not in known)
+    removed = sum(story.is_removed for story in tables.of("archived").values())
+    missing = [key for key in ledgers.tasks if not places[key]]
+    if len(missing) > removed:
+        yield f"{len(missing)} tasks are nowhere, and {removed} were removed: {missing[:5]}"
+    for id, story in tables.of("task").items():
+        if story.is_removed and id not in tables.of("archived"):
+            yield f"task {id} left the queue and did not come into the history"
+        if story.is_removed and story.changes[-1].old_status not in (SUCCESS, TERMINAL):
+            yield f"task {id} left the queue in status {story.changes[-1].old_status}"
+
+
+def _story(ledgers: Ledgers, story: Story, lines: list[Line]) -> Iterator[str]:
+    end, claims, claimed_at = story.last, 0, 0.0
+    runs = Counter(line["what"] for line in lines)
+    for move in (change for change in story.changes if change.op == "U"):
+        if (move.old_status, move.new_status) not in MOVES:
+            yield f"moved {move.old_status} → {move.new_status}"
+        if move.new_token != (move.old_token or 0) + 1:
+            yield f"moved from version {move.old_token} to {move.new_token}"
+        if move.new_status == RUNNING:
+            claims, claimed_at = claims + 1, move.at
+        if move.new_status in (RETRY, TERMINAL) and TIMED_OUT in (move.note or ""):
+            pid = pid_of(move.worker)
+            if not ledgers.explain((*DEATHS, *AWAY), pid, claimed_at - SLACK, move.at):
+                yield f"was taken from {move.worker}, to whom nothing had happened"
+        if move.new_status == SUCCESS and not _was_done(lines, pid_of(move.worker), claimed_at, move.at):
+            yield f"ended well while {move.worker} had not done it"
+    if end.new_status not in (SUCCESS, TERMINAL):
+        yield f"is in status {end.new_status}"
+    if end.new_status == SUCCESS and not runs["done"]:
+        yield "ended well, and no handler has done it"
+    if end.new_status == TERMINAL and end.number != end.place:
+        yield f"was given up after {end.number} of {end.place} retries"
+    if not runs["begun"] <= min(claims, (end.number or 0) + 1):
+        yield f"ran {runs['begun']} times, was claimed {claims} times and counts {end.number} retries"
+
+
+def _was_done(lines: list[Line], pid: int | None, begin: float, end: float) -> bool:
+    """By whoever held it: the handler says so before its worker does."""
+    return any(
+        line["what"] == "done" and line["pid"] == pid and begin - TICK <= line["at"] <= end + TICK for line in lines
+    )

@@ -1,0 +1,285 @@
+"""Breaks what the schedule says when it says so, and writes down what was really broken, from when to when."""
+
+import asyncio
+import datetime
+import json
+import random
+import signal
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from tests.chaos import adversary
+from tests.chaos.checker.tables import pid_of
+from tests.chaos.crew import Crew
+from tests.chaos.ground import Ground
+from tests.chaos.schedule import Fault
+from tests.support.waiting import pause
+from tidings.decisions.subscribing import SubscriptionRules
+from tidings.errors import DatabaseError, OutcomeUnknown, TidingsError
+from tidings.roles.dead_letters import requeueing
+from tidings.roles.dead_letters.operations import Filter
+from tidings.roles.subscriptions import actions
+
+ACTOR = "chaos"
+# How long after a restart of the server, and after a cut, clients may still be finding their way back.
+AFTERMATH, WAY_BACK = 3.0, 1.0
+LETTERS_AT_ONCE = 8
+LONGEST_SEARCH = 8.0
+
+
+class Fire:
+    def __init__(self, ground: Ground, crew: Crew) -> None:
+        self._ground, self._crew = ground, crew
+        self._chance = random.Random(f"fire {ground.seed}")
+        self._going: set[asyncio.Task[None]] = set()
+        self.problems: list[str] = []
+        self.restarts = 0
+        self.log: list[str] = []
+
+    async def burn(self, faults: list[Fault]) -> None:
+        began = time.monotonic()
+        for fault in faults:
+            await pause(max(0.0, began + fault.at - time.monotonic()))
+            self.log.append(str(fault))
+            # Beside each other: what takes long does not hold up what comes next.
+            self._go(self._strike(fault))
+        await self.settle()
+
+    async def settle(self) -> None:
+        while self._going:
+            await asyncio.wait(self._going)
+
+    def hear_receiver(self, words: list[str]) -> None:
+        if words[0] == "poison":
+            self._go(self._poison(int(words[1])))
+
+    def hear_relay(self, words: list[str]) -> None:
+        if words == ["commit", "cut", "database"]:
+            now = time.time()
+            self._broken_for_relayed("cut commit", now, now + WAY_BACK)
+
+    def _go(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._going.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Future[None]) -> None:
+        self._going.discard(task)  # type: ignore[arg-type]
+        if not task.cancelled() and (error := task.exception()):
+            self.problems.append(f"a fault could not be made: {error!r}")
+
+    async def _strike(self, fault: Fault) -> None:
+        now = time.time()
+        match fault.kind:
+            case "kill":
+                if pid := self._crew.kill(fault.target):
+                    self._broken("kill", now, time.time(), pid)
+            case "stop":
+                self._crew.stop(fault.target)
+            case "freeze":
+                await self._freeze(fault)
+            case "database":
+                await self._restart(fault.target)
+            case "backend":
+                await asyncio.to_thread(adversary.end_a_session, self._ground.database.admin_url, self._chance.random())
+                self._broken("backend", now, time.time() + WAY_BACK)
+            case "deadlock":
+                await asyncio.to_thread(
+                    adversary.cross, self._ground.database.admin_url, self._ground.database.names.schema
+                )
+                self._broken("deadlock", now, time.time())
+            case "cut database" | "cut endpoints":
+                self._ground.relay.tell(f"cut {fault.kind.split()[1]}")
+                self._broken_for_relayed(fault.kind, now, now + WAY_BACK)
+            case "freeze database" | "freeze endpoints":
+                self._ground.relay.tell(f"freeze {fault.kind.split()[1]} {fault.seconds}")
+                self._broken_for_relayed(fault.kind, now, now + fault.seconds + WAY_BACK)
+            case "cut commit":
+                self._ground.relay.tell("cut-commit database")
+            case "cut producers":
+                self._ground.relay.tell("cut-commit producers")
+            case "migrate":
+                await asyncio.gather(self._migrate(), self._migrate())
+            case _:
+                await self._order(fault)
+
+    async def _migrate(self) -> None:
+        """Again when the server went away meanwhile."""
+        while True:
+            try:
+                await self._ground.database.migrate(make_accounts=False)
+                return
+            except DatabaseError:
+                await pause(0.5)
+
+    async def _freeze(self, fault: Fault) -> None:
+        """Whoever of this role has something slow under way, so that it comes back too late with it."""
+        began = time.monotonic()
+        while time.monotonic() - began < LONGEST_SEARCH:
+            for worker in await self._occupied(fault.target):
+                at, pid = time.time(), pid_of(worker)
+                if pid is not None and self._crew.freeze(pid):
+                    await pause(fault.seconds)
+                    self._crew.thaw(pid)
+                    self._broken("freeze", at, time.time() + WAY_BACK, pid)
+                    return
+            await pause(0.05)
+
+    async def _occupied(self, role: str) -> list[str]:
+        slow = ", ".join(str(one["id"]) for one in self._ground.subscriptions if one["kind"] == "slow")
+        jobs = f"webhook_delivery_jobs WHERE status = 'Leased' AND subscription_id IN ({slow})"
+        tasks = "sys_pending_tasks WHERE status = 1 AND biz_type = 'SLOW'"
+        text = f"SELECT worker_id FROM {jobs if role == 'worker' else tasks}"
+        try:
+            rows = await asyncio.to_thread(self._ground.witness.rows, text)
+        except Exception:  # the server may be away; whatever its driver calls that
+            return []
+        return [row["worker_id"] for row in rows]
+
+    async def _poison(self, port: int) -> None:
+        """Killed before it has an answer: whoever calls this endpoint never reports."""
+        now = time.time()
+        if pid := await asyncio.to_thread(self._crew.kill_caller, port):
+            self._broken("poison", now, time.time(), pid)
+
+    async def _restart(self, way: str) -> None:
+        began, server = time.time(), self._ground.server
+        self.restarts += 1
+        if way == "fast":
+            await asyncio.to_thread(server.stop)
+        else:
+            if way == "immediate" and self._ground.kind == "postgresql":
+                assert server._process is not None
+                server._process.send_signal(signal.SIGQUIT)
+                await asyncio.to_thread(server._process.wait, 20)
+            await asyncio.to_thread(server.kill)
+        await asyncio.to_thread(server.start)
+        self._broken("database", began, time.time() + AFTERMATH)
+
+    async def _order(self, fault: Fault) -> None:
+        """What people do meanwhile; tried until it is done, or nobody can say whether it is."""
+        order: dict[str, Any] = {"order": fault.kind, "at": time.time()}
+        carry_out = {
+            "pause": self._pause,
+            "edit": self._edit,
+            "rotate": self._rotate,
+            "requeue": self._requeue,
+            "mass requeue": self._mass_requeue,
+        }[fault.kind]
+        for _ in range(20):
+            try:
+                await carry_out(fault, order)
+                break
+            except OutcomeUnknown:
+                order["in_doubt"] = True
+                break
+            except TidingsError:
+                await pause(0.5)
+        else:
+            order["failed"] = True
+        self._write("orders.jsonl", order)
+
+    def _subscription(self, fault: Fault) -> int:
+        """One of those that are well, so that something is under way to it."""
+        well = [one["id"] for one in self._ground.subscriptions if one["kind"] in ("well", "flapping", "slow")]
+        chosen = well[int(fault.target.split()[1]) % len(well)]
+        assert isinstance(chosen, int)
+        return chosen
+
+    async def _as(self, role: str, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        engine = await self._ground.database.open(role, size=1)
+        try:
+            return await work(engine)
+        finally:
+            with suppress(TidingsError):
+                await engine.close()
+
+    async def _pause(self, fault: Fault, order: dict[str, Any]) -> None:
+        id = order["subscription"] = self._subscription(fault)
+        await self._as("subscription_admin", lambda engine: actions.pause(engine, id, actor=ACTOR))
+        order["audited"] = ["subscription.paused"]
+        held_since = time.time()
+        await pause(fault.seconds)
+        order["held"] = [held_since, time.time()]
+        while True:
+            try:
+                await self._as("subscription_admin", lambda engine: actions.resume(engine, id, actor=ACTOR))
+                break
+            except TidingsError:
+                await pause(0.5)
+        order["audited"] = ["subscription.paused", "subscription.resumed"]
+
+    async def _edit(self, fault: Fault, order: dict[str, Any]) -> None:
+        id = order["subscription"] = self._subscription(fault)
+        changes = {"description": f"changed at {order['at']}", "max_in_flight": self._chance.choice([4, 16, 32])}
+        rules = SubscriptionRules()
+        await self._as(
+            "subscription_admin",
+            lambda engine: actions.edit(engine, id, changes, actor=ACTOR, rules=rules, vault=self._ground.vault),
+        )
+        order["audited"] = ["subscription.edited"]
+
+    async def _rotate(self, fault: Fault, order: dict[str, Any]) -> None:
+        id = order["subscription"] = self._subscription(fault)
+        secret = "whsec_" + b64encode(self._chance.randbytes(24)).decode()
+        await self._as(
+            "subscription_admin",
+            lambda engine: actions.rotate_secret(engine, id, actor=ACTOR, vault=self._ground.vault, secret=secret),
+        )
+        order |= {"secret": secret, "at": time.time(), "audited": ["subscription.secret_rotated"]}
+
+    async def _requeue(self, fault: Fault, order: dict[str, Any]) -> None:
+        # Not those that hang or kill: they would only take long to die once more.
+        quick = ", ".join(
+            str(one["id"]) for one in self._ground.subscriptions if one["kind"] not in ("poison", "hangs")
+        )
+        rows = await self._ground.database.sql(
+            "SELECT l.id, l.saga_id FROM dead_letters l JOIN webhook_delivery_sagas s ON s.id = l.saga_id"
+            " LEFT JOIN webhook_delivery_sagas n ON n.event_id = s.event_id AND n.subscription_id = s.subscription_id"
+            f" AND n.generation = s.generation + 1 WHERE n.id IS NULL"
+            f" AND l.subscription_id IN ({quick}) ORDER BY l.id LIMIT {LETTERS_AT_ONCE}"
+        )
+        if not rows:
+            return
+        # A second try means that nobody knows what came of the first.
+        order["in_doubt"] = "sagas" in order
+        order["sagas"] = order.get("sagas", []) + [row["saga_id"] for row in rows]
+        order["audited"] = [*order.get("audited", ()), "dead_letters.requeued"]
+        ids = [row["id"] for row in rows]
+        await self._as("dead_letter_operator", lambda engine: requeueing.requeue(engine, ids, ACTOR))
+
+    async def _mass_requeue(self, fault: Fault, order: dict[str, Any]) -> None:
+        now = datetime.datetime.now(datetime.UTC)
+        wanted = Filter(now - datetime.timedelta(days=1), now, error_code="connect_error")
+        # A successor may be there already, or its story gone: asked for, but not certain.
+        order["in_doubt"] = True
+        order["audited"] = [*order.get("audited", ()), "mass_requeue.begun"]
+        mass = await self._as("dead_letter_operator", lambda engine: requeueing.begin(engine, wanted, 100, ACTOR))
+        while True:
+            try:
+                rows = await self._ground.database.sql(
+                    "SELECT saga_id FROM dead_letters WHERE final_error_code = 'connect_error'"
+                )
+                order["sagas"] = [row["saga_id"] for row in rows]
+                await self._as("dead_letter_operator", lambda engine: requeueing.run(engine, mass, lambda _: None))
+                return
+            except TidingsError:
+                await pause(0.5)
+
+    def _broken_for_relayed(self, kind: str, at: float, until: float) -> None:
+        """Of processes only those that come by way of the relay; endpoints are reached through it by all."""
+        if kind.endswith("endpoints"):
+            self._broken(kind, at, until)
+            return
+        for pid in self._crew.relayed():
+            self._broken(kind, at, until, pid)
+
+    def _broken(self, kind: str, at: float, until: float, pid: int | None = None) -> None:
+        self._write("broken.jsonl", {"kind": kind, "at": at, "until": until, "pid": pid})
+
+    def _write(self, name: str, line: dict[str, Any]) -> None:
+        with (self._ground.folder / name).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")

@@ -1,0 +1,164 @@
+"""What a run stands on: a server of its own, an installation with open gates, a route, and its subscriptions."""
+
+import asyncio
+import json
+import os
+import secrets
+from base64 import b64encode
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.chaos.attendants import Attendant
+from tests.chaos.checker import Witness
+from tests.chaos.endpoints import BUSY_SECONDS, Endpoint, endpoints
+from tests.chaos.hurrying import KEEP_SECONDS, PATIENCE, PLANT
+from tests.chaos.schedule import ROLES, Tier, names_of
+from tests.support.database import SERVERS, Database
+from tests.support.ports import ReservedPort
+from tests.support.processes import INHERITED
+from tests.support.server_process import ServerProcess
+from tidings.flow import OWNER
+from tidings.vault import Vault, seal_secret
+
+KEY = "the-key-of-the-chaos"
+BASE_DELAY, MAX_DELAY = 0.2, 1.0
+MAX_LEASE_RESETS = 1
+PRODUCERS = 6
+KEPT_SECONDS = 15.0
+BLOCKED = "https://169.254.169.254/latest"
+
+
+@dataclass
+class Ground:
+    """`planted` is the name of a bug that every process of the product gets."""
+
+    kind: str
+    tier: Tier
+    seed: int
+    folder: Path
+    planted: str = ""
+    subscriptions: list[dict[str, object]] = field(default_factory=list)
+
+    async def lay(self) -> None:
+        self.server: ServerProcess = SERVERS[self.kind]()
+        await asyncio.to_thread(self.server.start)
+        self.database = Database(self.server)  # type: ignore[arg-type]
+        await self.database.migrate()
+        self.witness = Witness(self.database.admin_url, self.database.names.schema)
+        self.vault = Vault([KEY])
+        self._dead_port = ReservedPort()
+        self.receiver = await Attendant("tests.chaos.receiver", str(self.folder / "received.jsonl")).start()
+        self.receiver_port = int((await self.receiver.next_line())[1])
+        targets = {"database": self.server.port, "producers": self.server.port, "endpoints": self.receiver_port}
+        self.relay = await Attendant("tests.chaos.relay", *(f"{name}={port}" for name, port in targets.items())).start()
+        self.ports = {name: int(port) for name, port in [await self.relay.next_line() for _ in targets]}
+        await self._configure()
+        await asyncio.to_thread(self.witness.watch)
+
+    async def _configure(self) -> None:
+        for gate in ("routing", "router:default"):
+            await self.database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
+        await self.database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
+        for id, endpoint in enumerate(endpoints(), 1):
+            await self._subscribe(id, endpoint)
+        limits = {
+            "max_lease_resets": MAX_LEASE_RESETS,
+            "base_delay": BASE_DELAY,
+            "max_delay": MAX_DELAY,
+            "busy_seconds": BUSY_SECONDS,
+            "lease": self.tier.lease,
+        }
+        self._write("limits.json", limits)
+        self._write("subscriptions.json", self.subscriptions)
+        self._write(
+            "producer.json",
+            {
+                "seed": self.seed,
+                "events": self.tier.events,
+                "tasks": self.tier.tasks,
+                "seconds": self.tier.seconds,
+                "producers": PRODUCERS,
+                # Whoever calls the poisonous one is killed, and that is a fault.
+                "but": [] if self.tier.counts else ["ill.c"],
+                "url": _by_way_of(self.database.url(OWNER), self.ports["producers"]),
+                "schema": self.database.names.schema,
+                "ledger": str(self.folder / "produced.jsonl"),
+            },
+        )
+
+    async def _subscribe(self, id: int, endpoint: Endpoint) -> None:
+        secret = "whsec_" + b64encode(secrets.token_bytes(24)).decode()
+        sealed = seal_secret(self.vault, id, secret, created_at=0, overlap=0)
+        literal = f"'\\x{sealed.hex()}'" if self.database.family == "postgresql" else f"x'{sealed.hex()}'"
+        await self.database.sql(
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, max_retry_limit, timeout_seconds,"
+            f" max_in_flight, secrets) VALUES ('{endpoint.event_type}', '{self._url(endpoint)}', true, true,"
+            # One at a time to the slow ones: the others that were leased wait, and some are given back.
+            f" {endpoint.max_retry_limit}, 1.2, {1 if endpoint.kind == 'slow' else 4}, {literal})"
+        )
+        self.subscriptions.append({"id": id, **asdict(endpoint), "secrets": [[0.0, secret]]})
+
+    def _url(self, endpoint: Endpoint) -> str:
+        if endpoint.kind == "refused":
+            return BLOCKED
+        port = self.ports["endpoints"] if endpoint.relayed else self.receiver_port
+        return f"http://127.0.0.1:{self._dead_port.number if endpoint.kind == 'dead' else port}{endpoint.path}"
+
+    def environments(self) -> dict[str, dict[str, str]]:
+        """Of each process; every second one comes to the database by way of the relay."""
+        return {
+            name: self._environment(is_relayed=number % 2 == 1)
+            for role in ROLES
+            for number, name in enumerate(names_of(role))
+        }
+
+    def _environment(self, is_relayed: bool) -> dict[str, str]:
+        urls = self.database.environment()
+        if is_relayed:
+            port = self.ports["database"]
+            urls = {name: _by_way_of(url, port) if "URL" in name else url for name, url in urls.items()}
+        return {
+            **{name: os.environ[name] for name in INHERITED if name in os.environ},
+            **urls,
+            "TIDINGS_SECRET_KEYS": KEY,
+            "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1",
+            "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
+            "TIDINGS_LEASE_SECONDS": f"{self.tier.lease:g}s",
+            "TIDINGS_TIMEOUT_SECONDS": "1200ms",
+            "TIDINGS_WORKER_SLOTS": "32",
+            "TIDINGS_MAX_IN_FLIGHT": "4",
+            "TIDINGS_MAX_LEASE_RESETS": str(MAX_LEASE_RESETS),
+            "TIDINGS_BASE_DELAY_SECONDS": f"{int(BASE_DELAY * 1000)}ms",
+            "TIDINGS_MAX_DELAY_SECONDS": f"{int(MAX_DELAY * 1000)}ms",
+            "TIDINGS_APP": "tests.chaos.handlers",
+            "TIDINGS_RESCUE_EVERY": "1s",
+            "TIDINGS_ARCHIVE_AFTER": "5s",
+            "TIDINGS_KEEP_FINISHED": "1h",
+            "TIDINGS_LOG_FORMAT": "json",
+            "TIDINGS_LOG_LEVEL": "info",
+            "TIDINGS_TEST_RUNS": str(self.folder / "runs.jsonl"),
+            PATIENCE: "0.5",
+            KEEP_SECONDS: f"{KEPT_SECONDS:g}",
+            **({PLANT: self.planted} if self.planted else {}),
+        }
+
+    async def clear(self) -> None:
+        for attendant in ("receiver", "relay"):
+            if hasattr(self, attendant):
+                await getattr(self, attendant).stop()
+        if hasattr(self, "database"):
+            await self.database.close()
+        if hasattr(self, "server"):
+            await asyncio.to_thread(self.server.stop, remove=True)
+        if hasattr(self, "_dead_port"):
+            self._dead_port.release()
+
+    def _write(self, name: str, content: object) -> None:
+        (self.folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def _by_way_of(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    account, at, _ = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{account}{at}127.0.0.1:{port}").geturl()

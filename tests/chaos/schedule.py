@@ -1,0 +1,171 @@
+"""What is broken when, drawn from a seed alone: the same seed is the same schedule, on every machine and engine."""
+
+import random
+from dataclasses import dataclass, field
+
+ROLES = ("router", "orchestrator", "worker", "cleaner", "task-worker", "rescuer", "archiver", "retention")
+INSTANCES = {"router": 2, "orchestrator": 2, "worker": 3, "cleaner": 2, "task-worker": 2}
+WAYS_TO_RESTART = ("fast", "immediate", "kill -9")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`at` seconds after the beginning; `target` a process, a group of connections, or a way; for so many `seconds`."""
+
+    at: float
+    kind: str
+    target: str = ""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [f"{self.at:6.2f}", self.kind, self.target, self.seconds and f"{self.seconds} s"]))
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much is sent, how much is broken, and how long it may take in all."""
+
+    name: str
+    events: int
+    tasks: int
+    seconds: float
+    counts: dict[str, int]
+    budget: float
+    sometimes: int = 1
+    lease: float = 3.0
+    restarts: tuple[str, ...] = field(default=WAYS_TO_RESTART)
+
+
+COMMIT = Tier(
+    "commit",
+    events=2_000,
+    tasks=200,
+    seconds=32,
+    counts={
+        "kill": 12,
+        "freeze": 2,
+        "freeze task-worker": 1,
+        "stop worker": 2,
+        "stop task-worker": 1,
+        "database": 1,
+        "backend": 1,
+        "cut database": 2,
+        "cut commit": 2,
+        "cut producers": 2,
+        "freeze database": 1,
+        "cut endpoints": 2,
+        "freeze endpoints": 1,
+        "deadlock": 3,
+        "pause": 2,
+        "edit": 2,
+        "rotate": 2,
+        "migrate": 1,
+        "requeue": 2,
+        "mass requeue": 1,
+    },
+    budget=90,
+)
+NIGHTLY = Tier(
+    "nightly",
+    events=50_000,
+    tasks=5_000,
+    seconds=1_200,
+    counts={
+        "kill": 220,
+        "freeze": 40,
+        "freeze task-worker": 10,
+        "stop worker": 20,
+        "stop task-worker": 10,
+        "database": 20,
+        "backend": 10,
+        "cut database": 40,
+        "cut commit": 40,
+        "cut producers": 30,
+        "freeze database": 12,
+        "cut endpoints": 40,
+        "freeze endpoints": 12,
+        "deadlock": 25,
+        "pause": 12,
+        "edit": 20,
+        "rotate": 10,
+        "migrate": 5,
+        "requeue": 20,
+        "mass requeue": 5,
+    },
+    budget=1_800,
+    sometimes=10,
+)
+QUIET = Tier("quiet", events=2_000, tasks=200, seconds=14, counts={}, budget=60, sometimes=0, lease=30.0)
+SMOKE = Tier(
+    "smoke",
+    events=300,
+    tasks=40,
+    seconds=8,
+    counts={"kill": 4, "freeze": 1, "cut commit": 1, "pause": 1, "requeue": 1},
+    budget=60,
+    sometimes=0,
+)
+TIERS = {tier.name: tier for tier in (COMMIT, NIGHTLY, QUIET, SMOKE)}
+
+
+def names_of(role: str) -> list[str]:
+    return [f"{role}-{number}" for number in range(1, INSTANCES.get(role, 1) + 1)]
+
+
+def schedule(tier: Tier, seed: int) -> list[Fault]:
+    """All faults of a run, in order. Every role is killed before any of them is killed twice as often as another."""
+    chance = random.Random(f"{tier.name}:{seed}")
+    while True:
+        faults = _drawn(chance, tier, seed)
+        if not _spoils_a_zombie(faults):
+            return faults
+
+
+def _drawn(chance: random.Random, tier: Tier, seed: int) -> list[Fault]:
+    faults: list[Fault] = []
+    kinds = [kind for kind, count in tier.counts.items() for _ in range(count)]
+    chance.shuffle(kinds)
+    victims = _victims(chance, tier.counts.get("kill", 0))
+    restarts = [tier.restarts[(seed + number) % len(tier.restarts)] for number in range(tier.counts.get("database", 0))]
+    room = tier.seconds / max(1, len(kinds))
+    for number, kind in enumerate(kinds):
+        at = round(1.0 + number * room + chance.uniform(0, room * 0.8), 2)
+        faults.append(_fault(chance, at, kind, victims, restarts, tier.lease))
+    return faults
+
+
+def _spoils_a_zombie(faults: list[Fault]) -> bool:
+    """In a short run each zombie counts: while the database is away nobody takes its work from it."""
+    zombies = [fault for fault in faults if fault.kind == "freeze"]
+    away = [fault.at for fault in faults if fault.kind == "database"]
+    is_short = len(zombies) < 10
+    return is_short and any(one.at - 2 < at < one.at + one.seconds + 2 for one in zombies for at in away)
+
+
+def _victims(chance: random.Random, count: int) -> list[str]:
+    found: list[str] = []
+    while len(found) < count:
+        # The worker once more in each round: what it has under way is what matters most.
+        found += chance.sample([*ROLES, "worker"], len(ROLES) + 1)
+    return [chance.choice(names_of(role)) for role in found[:count]]
+
+
+def _fault(chance: random.Random, at: float, kind: str, victims: list[str], restarts: list[str], lease: float) -> Fault:
+    match kind:
+        case "kill":
+            return Fault(at, kind, victims.pop())
+        case "freeze" | "freeze task-worker":
+            role = kind.partition(" ")[2] or "worker"
+            return Fault(at, "freeze", role, round(lease + chance.uniform(1.0, 2.0), 2))
+        case "stop worker" | "stop task-worker":
+            return Fault(at, "stop", chance.choice(names_of(kind.partition(" ")[2])))
+        case "database":
+            return Fault(at, kind, restarts.pop())
+        case "freeze database" | "freeze endpoints":
+            return Fault(at, kind, seconds=round(chance.uniform(1.0, 2.5), 2))
+        case "pause":
+            return Fault(at, kind, f"subscription {chance.randrange(100)}", round(chance.uniform(3.0, 5.0), 2))
+        case "edit" | "rotate":
+            return Fault(at, kind, f"subscription {chance.randrange(100)}")
+        case _:
+            return Fault(at, kind)

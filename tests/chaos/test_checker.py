@@ -1,0 +1,226 @@
+"""The checker itself: of a small good story it says nothing, and of each damage to it, what is wrong."""
+
+import datetime
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook
+
+from tests.chaos.checker.deliveries import check_deliveries
+from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
+from tests.chaos.checker.requests import check_requests
+from tests.chaos.checker.tables import Change, Story, Tables
+from tests.chaos.checker.tasks import TIMED_OUT, check_tasks
+
+SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+WORKER = "worker:host:11:aa"
+BODY = '{"a":  1}'
+
+
+def request(at: float, attempt: int = 1, says: int | None = 200, **more: Any) -> Request:
+    moment = datetime.datetime.fromtimestamp(int(at), datetime.UTC)
+    signature = Webhook(SECRET).sign("msg_1", moment, BODY)
+    given = {"path": "/a", "message": "msg_1", "correlation_id": "c1", "event_type": "a", "body": BODY, **more}
+    return Request(at=at, timestamp=str(int(at)), signature=signature, attempt=attempt, says=says, **given)
+
+
+def run(at: float, what: str, pid: int = 11) -> dict[str, Any]:
+    return {"task": 9, "what": what, "at": at, "pid": pid}
+
+
+@dataclass
+class Case:
+    """One event that failed once, was taken over once, and was delivered; one task that was rescued once."""
+
+    ledgers: Ledgers = field(default_factory=lambda: Ledgers(Path("/nowhere")))
+    changes: list[Change] = field(default_factory=list)
+    numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        ledgers = self.ledgers
+        ledgers.limits = {"max_lease_resets": 1, "base_delay": 1, "max_delay": 8, "busy_seconds": 1}
+        ledgers.events = {"c1": {"event_type": "a", "payload": BODY}}
+        ledgers.subscriptions = {5: Subscription(5, "/a", "well", "a", 3, False, ((0.0, SECRET),))}
+        ledgers.requests = [request(11, says=503), request(21, 2, 200), request(31, 2, 201)]
+        ledgers.broken = [Broken("kill", 22, 25, 11)]
+        ledgers.tasks = {"k": {}}
+        ledgers.runs = [run(21.5, "begun"), run(23.2, "begun"), run(23.8, "done")]
+        self._deliver()
+        self._task()
+
+    def _deliver(self) -> None:
+        self.add("event", 1, "I", 1, note="c1")
+        self.add("saga", 1, "I", 7, None, "Pending", parent_id=1, peer_id=5, number=0, place=0)
+        for at, attempt, token in ((10, 1, 100), (20, 2, 200)):
+            saga = ("Pending" if attempt == 1 else "PendingRetry", "InProgress")
+            self.add("job", at, "I", 70 + attempt, None, "Pending", number=0, place=attempt, new_token=token)
+            self.add("saga", at, "U", 7, *saga, number=attempt - 1, place=0, until_at=at - 1)
+            self._lease(at + 0.5, 70 + attempt, attempt, token, 0)
+            if attempt == 1:
+                self._finish(12, 71, attempt, token + 1, "Failed", 503, 0)
+                self.add("saga", 13, "U", 7, "InProgress", "PendingRetry", number=1, place=0)
+        self.job(26, 72, 2, "Leased", "Pending", 201, 202, number=1)
+        self._lease(30, 72, 2, 202, 1)
+        self._finish(32, 72, 2, 203, "Completed", 201, 1)
+        self.add("saga", 33, "U", 7, "InProgress", "Completed", number=2, place=0)
+
+    def _lease(self, at: float, id: int, attempt: int, token: int, resets: int) -> None:
+        self.job(at, id, attempt, "Pending", "Leased", token, token + 1, number=resets)
+
+    def _finish(self, at: float, id: int, attempt: int, token: int, status: str, answer: int, resets: int) -> None:
+        self.job(at, id, attempt, "Leased", status, token, token, number=resets, answer=answer)
+
+    def job(self, at: float, id: int, attempt: int, old: str, new: str, *tokens: int, **more: Any) -> None:
+        old_token, new_token = tokens
+        given = {"place": attempt, "worker": WORKER, "old_token": old_token, "new_token": new_token, **more}
+        self.add("job", at, "U", id, old, new, **given)
+
+    def _task(self) -> None:
+        self.add("task", 1, "I", 9, None, "0", new_token=0, number=0, place=3)
+        moves = [("0", "1", 0, ""), ("1", "3", 1, TIMED_OUT), ("3", "1", 1, ""), ("1", "2", 1, "OK")]
+        for number, (old, new, retries, note) in enumerate(moves):
+            given = {"number": retries, "place": 3, "worker": WORKER, "note": note}
+            self.add("task", 21 + number, "U", 9, old, new, old_token=number, new_token=number + 1, **given)
+
+    def add(self, what: str, at: float, op: str, id: int, old: Any = None, new: Any = None, **more: Any) -> None:
+        ids = {"job": {"parent_id": 7, "peer_id": 5}, "saga": {"parent_id": 1, "peer_id": 5}}.get(what, {})
+        empty = dict.fromkeys(Change._fields)
+        given = {**empty, **ids, **more, "what": what, "op": op, "row_id": id, "old_status": old, "new_status": new}
+        self.changes.append(Change(**{**given, "id": next(self.numbers), "at": float(at)}))
+
+    def change(self, where: Callable[[Change], bool], **values: Any) -> None:
+        assert any(map(where, self.changes))
+        self.changes = [one._replace(**values) if where(one) else one for one in self.changes]
+
+    def drop(self, where: Callable[[Change], bool]) -> None:
+        assert any(map(where, self.changes))
+        self.changes = [one for one in self.changes if not where(one)]
+
+    def tables(self) -> Tables:
+        stories: dict[str, dict[int, Story]] = {}
+        for change in self.changes:
+            stories.setdefault(change.what, {}).setdefault(change.row_id, Story()).changes.append(change)
+        row = {"id": 1, "event_type": "a", "correlation_id": "c1", "payload": BODY}
+        sagas = [{"id": id, "status": story.last.new_status} for id, story in stories.get("saga", {}).items()]
+        jobs = [{"id": i, "status": s.last.new_status, "applied_at": 1} for i, s in stories.get("job", {}).items()]
+        tasks = [{"id": 9, "biz_key": "k"}]
+        return Tables([row], sagas, jobs, [], tasks, [], [], [{"id": 1, "event_id": 1}], stories)
+
+    def problems(self) -> list[str]:
+        tables = self.tables()
+        checks = (check_deliveries, check_requests, check_tasks)
+        return [problem for check in checks for problem in check(self.ledgers, tables)]
+
+
+def test_a_good_story_has_nothing_wrong_in_it() -> None:
+    assert Case().problems() == []
+
+
+def is_job(id: int, new: str) -> Callable[[Change], bool]:
+    return lambda one: (one.what, one.row_id, one.new_status) == ("job", id, new)
+
+
+def is_saga(new: str) -> Callable[[Change], bool]:
+    return lambda one: (one.what, one.new_status) == ("saga", new)
+
+
+def without_reason(case: Case) -> None:
+    case.ledgers.broken = [Broken("kill", 22, 25, 12)]
+
+
+def sent_too_often(case: Case) -> None:
+    case.ledgers.requests.append(request(31.5, 2, 202))
+
+
+def other_bytes(case: Case) -> None:
+    case.ledgers.requests[0] = replace(case.ledgers.requests[0], body='{"a": 1}')
+
+
+def phantom(case: Case) -> None:
+    case.ledgers.requests.append(request(40, correlation_id="c2"))
+
+
+def rolled_back(case: Case) -> None:
+    case.ledgers.rolled_back = case.ledgers.events
+    case.ledgers.events = {}
+
+
+def second_saga(case: Case) -> None:
+    case.add("saga", 50, "I", 8, None, "Completed", number=0, place=0)
+
+
+def unasked_generation(case: Case) -> None:
+    case.add("saga", 50, "I", 8, None, "Pending", number=0, place=1)
+
+
+def ended_twice(case: Case) -> None:
+    case.add("saga", 50, "U", 7, "InProgress", "Completed", number=2, place=0)
+
+
+def written_after_the_end(case: Case) -> None:
+    case.add("saga", 50, "U", 7, "Completed", "Completed", number=2, place=0)
+
+
+def two_active(case: Case) -> None:
+    case.add("job", 32.5, "I", 73, None, "Pending", place=3, number=0, new_token=1)
+    case.add("job", 32.6, "I", 74, None, "Pending", place=4, number=0, new_token=2)
+
+
+def too_early(case: Case) -> None:
+    case.ledgers.broken = []
+    case.ledgers.requests[1] = request(11.5, 2, 200)
+
+
+def paused(case: Case) -> None:
+    case.ledgers.orders = [{"order": "pause", "subscription": 5, "held": [15, 25]}]
+
+
+DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
+    "lost": (lambda case: case.ledgers.events.update(c3={"event_type": "a", "payload": ""}), "committed and is not"),
+    "rolled back": (rolled_back, "was rolled back"),
+    "changed": (lambda case: case.ledgers.events["c1"].update(payload="{}"), "not what its producer wrote"),
+    "not wanted": (lambda case: case.ledgers.events["c1"].update(event_type="b"), "nobody asked for"),
+    "no saga": (lambda case: case.drop(lambda one: one.what in ("saga", "job")), "has no saga"),
+    "second saga": (second_saga, "has 2 sagas"),
+    "unasked generation": (unasked_generation, "nobody asked for"),
+    "not ended": (lambda case: case.drop(is_saga("Completed")), "ended 0 times"),
+    "ended twice": (ended_twice, "ended 2 times"),
+    "written after the end": (written_after_the_end, "written to after its end"),
+    "without dead letter": (
+        lambda case: case.change(is_saga("Completed"), new_status="DeadLettered"),
+        "0 dead letters",
+    ),
+    "skipped a number": (lambda case: case.change(lambda one: one.row_id == 72, place=3), "has attempts [1, 3]"),
+    "counted wrongly": (lambda case: case.change(is_saga("Completed"), number=3), "counts 3 attempts"),
+    "two active": (two_active, "active jobs"),
+    "same token": (lambda case: case.change(is_job(72, "Pending"), new_token=201), "somebody may still have"),
+    "illegal move": (lambda case: case.change(is_job(71, "Failed"), old_status="Pending"), "moved Pending → Failed"),
+    "too many resets": (lambda case: case.change(is_job(72, "Completed"), number=3), "lost its lease 3 times"),
+    "stale report": (lambda case: case.change(is_job(72, "Completed"), answer=200), "says 200; under its last lease"),
+    "without reason": (without_reason, "to whom nothing had happened"),
+    "sent too often": (sent_too_often, "was sent 3 times, 2 are explained"),
+    "other bytes": (other_bytes, "got other bytes"),
+    "phantom": (phantom, "nobody asked for"),
+    "too early": (too_early, "not 1"),
+    "due too early": (lambda case: case.change(lambda one: one.until_at == 19, until_at=13.5), "not 1 s"),
+    "while paused": (paused, "was paused"),
+    "task lost": (lambda case: case.ledgers.tasks.update(z={}), "are nowhere"),
+    "task ran too often": (lambda case: case.ledgers.runs.append(run(23.5, "begun")), "ran 3 times"),
+    "task done by another": (
+        lambda case: case.ledgers.runs.__setitem__(2, run(23.8, "done", 12)),
+        "had not done it",
+    ),
+    "task never done": (lambda case: case.ledgers.runs.pop(), "no handler has done it"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damage_is_found(name: str) -> None:
+    damage, expected = DAMAGES[name]
+    case = Case()
+    damage(case)
+    assert any(expected in problem for problem in case.problems()), case.problems()

@@ -1,0 +1,45 @@
+"""A schedule of faults comes from its seed alone, and has in it what its tier promises."""
+
+from collections import Counter
+
+import pytest
+
+from tests.chaos.schedule import COMMIT, NIGHTLY, ROLES, Tier, schedule
+
+
+def test_a_seed_is_always_the_same_schedule() -> None:
+    """reliability.md §5.3: ten replays of a seed give the same fault schedule."""
+    first = schedule(COMMIT, 7)
+    assert all(schedule(COMMIT, 7) == first for _ in range(10))
+    assert schedule(COMMIT, 8) != first
+
+
+@pytest.mark.parametrize("tier", [COMMIT, NIGHTLY], ids=lambda tier: tier.name)
+@pytest.mark.parametrize("seed", range(20))
+def test_every_role_is_killed_and_everything_else_is_broken_as_often_as_the_tier_says(tier: Tier, seed: int) -> None:
+    faults = schedule(tier, seed)
+    assert len(faults) == sum(tier.counts.values())
+    killed = Counter(fault.target.rpartition("-")[0] for fault in faults if fault.kind == "kill")
+    assert set(killed) == set(ROLES)
+    assert max(killed.values()) <= 2.5 * min(killed.values()) + 2
+    assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
+    assert all(fault.seconds > tier.lease for fault in faults if fault.kind == "freeze")
+
+
+def test_the_tiers_are_as_large_as_promised() -> None:
+    """Issue 10, tiers."""
+    assert COMMIT.events >= 2_000
+    assert COMMIT.counts["kill"] >= 10
+    assert COMMIT.counts["freeze"] >= 2
+    assert COMMIT.counts["database"] >= 1
+    assert COMMIT.budget <= 90
+    assert NIGHTLY.events >= 50_000
+    assert NIGHTLY.counts["kill"] >= 200
+    assert NIGHTLY.counts["freeze"] >= 40
+    assert NIGHTLY.counts["database"] >= 20
+    assert NIGHTLY.budget <= 1_800
+
+
+def test_every_way_to_restart_the_database_comes_up() -> None:
+    ways = {fault.target for seed in range(3) for fault in schedule(COMMIT, seed) if fault.kind == "database"}
+    assert ways == {"fast", "immediate", "kill -9"}
