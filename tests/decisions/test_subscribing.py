@@ -117,6 +117,7 @@ def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(SubscriptionRefused) as said:
         check_new({"event_type": "a b", "callback_url": "ftp://x", "max_in_flight": 0, "colour": "red"}, RULES)
     assert said.value.field == "event_type, callback_url, max_in_flight, colour"
+    assert [part.field for part in said.value.parts] == said.value.field.split(", ")
     assert all(word in said.value.what for word in ("visible ASCII", "https://", "from 1 to 64", "'colour'"))
 
 

@@ -11,6 +11,7 @@ from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.errors import NotFound
 from tidings.model.saga import SagaStatus
+from tidings.roles.observer.pages import Page, Place
 
 END = 2**63 - 1
 _EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
@@ -64,6 +65,17 @@ class DeliveryObserver(Operations):
 
     async def mass_requeues(self, limit: int, before: int = END) -> list[Shown]:
         return _dicts(await self._rows("mass_requeues_before", before=before, limit=limit))
+
+    async def requeue_page(self, limit: int, place: Place | None) -> Page:
+        rows = await self.mass_requeues(limit, place[0] if place else END)
+        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
+
+    async def mass_requeue(self, id: int) -> Shown:
+        """One of them, with how far it has come."""
+        row = await self._row("mass_requeue", id=id)
+        if row is None:
+            raise NotFound(f"There is no mass requeue {id}.", "`tidings dead-letters requeues` lists them.")
+        return dict(row)
 
 
 def _dicts(rows: Sequence[Row]) -> list[Shown]:

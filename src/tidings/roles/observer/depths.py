@@ -68,9 +68,19 @@ class DepthObserver(Operations):
         return {row["subscription_id"]: row["window_size"] for row in rows}
 
     async def _lags(self) -> tuple[RouterLag, ...]:
+        routers = await self._rows("router_lags", most=_MOST_ROUTERS)
+        # Most of them are at the end of the log, where nothing waits.
+        behind = sorted({row["position"] for row in routers if row["position"] < (row["newest"] or 0)})
+        rows = await self._rows("first_events_after", places=[(position,) for position in behind])
+        oldest = {row["position"]: row["created_at"] for row in rows}
         return tuple(
-            RouterLag(row["worker_name"], max(0, (row["newest"] or 0) - row["position"]), _age(row), row["holes"])
-            for row in await self._rows("router_lags", most=_MOST_ROUTERS)
+            RouterLag(
+                row["worker_name"],
+                max(0, (row["newest"] or 0) - row["position"]),
+                _age({**row, "oldest": oldest.get(row["position"])}),
+                row["holes"],
+            )
+            for row in routers
         )
 
 

@@ -18,9 +18,10 @@ from tidings.roles.observer.subscriptions import SeenSubscription, seen
 END = 2**63 - 1
 # How many rows one page looks at, where it has to look for what fits.
 WINDOW = 2_000
-_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
+EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
+NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 _SHOWN_OF_ONE = 200
+_OUT_OF_TURN = datetime.timedelta(minutes=10)
 
 Shown = Mapping[str, Any]
 Place = list[Any]
@@ -46,6 +47,67 @@ class EventFilter:
     @property
     def is_of_time(self) -> bool:
         return self.since is not None or self.until is not None
+
+
+@dataclass(frozen=True)
+class LetterFilter:
+    """Which dead letters; '', 0 and None stand for any."""
+
+    event_domain: str = ""
+    subscription_id: int = 0
+    error_code: str = ""
+    event_type: str = ""
+    since: datetime.datetime | None = None
+    until: datetime.datetime | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether an index serves it without looking for what fits."""
+        return not (self.event_domain or self.error_code or self.event_type or self.since or self.until)
+
+    @property
+    def fitting(self) -> dict[str, Any]:
+        """What is asked of each letter, beside its subscription."""
+        return {
+            "error_code": self.error_code,
+            "event_type": self.event_type,
+            "since": self.since or EVER,
+            "until": self.until or NEVER,
+        }
+
+
+@dataclass(frozen=True)
+class SagaFilter:
+    """Which deliveries; '', 0 and None stand for any."""
+
+    event_domain: str = ""
+    status: str = ""
+    subscription_id: int = 0
+    event_type: str = ""
+    since: datetime.datetime | None = None
+    until: datetime.datetime | None = None
+
+    @property
+    def fitting(self) -> dict[str, Any]:
+        return {**vars(self), "since": self.since or EVER, "until": self.until or NEVER}
+
+
+@dataclass(frozen=True)
+class SubscriptionFilter:
+    """Which subscriptions; '' and None stand for any."""
+
+    event_domain: str = ""
+    event_type: str = ""
+    active: bool | None = None
+    verified: bool | None = None
+    paused: bool | None = None
+
+    @property
+    def fitting(self) -> dict[str, str]:
+        """Whether something must be so, must not, or may: as a word."""
+        flags = {"active": self.active, "verified": self.verified, "paused": self.paused}
+        words = {name: "" if flag is None else str(flag).lower() for name, flag in flags.items()}
+        return {"event_domain": self.event_domain, "event_type": self.event_type, **words}
 
 
 class PageObserver(Operations):
@@ -74,9 +136,9 @@ class PageObserver(Operations):
         return _page(await self._rows(name, before=before, limit=limit, **of_type), limit)
 
     async def _events_of_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
-        until, before = (_moment(place[0]), place[1]) if place else (filter.until or _NEVER, END)
+        until, before = (_moment(place[0]), place[1]) if place else (filter.until or NEVER, END)
         rows = await self._rows(
-            "events_before_moment", since=filter.since or _EVER, until=until, before=before, limit=limit
+            "events_before_moment", since=filter.since or EVER, until=until, before=before, limit=limit
         )
         return _page(rows, limit, lambda row: [row["created_at"].isoformat(), row["id"]])
 
@@ -99,13 +161,20 @@ class PageObserver(Operations):
             "tasks": _dicts(await self._rows("tasks_of_event", event_id=id, biz_key=str(id))),
         }
 
-    async def subscriptions(self, event_domain: str, limit: int, place: Place | None) -> Page:
+    async def subscriptions(self, filter: SubscriptionFilter, limit: int, place: Place | None) -> Page:
+        """In the order in which they were made."""
         after = place[0] if place else 0
-        if event_domain:
-            rows = await self._rows("subscriptions_of_domain", event_domain=event_domain, after=after, limit=limit)
-        else:
+        if filter == SubscriptionFilter():
             rows = await self._rows("subscriptions", after=after, limit=limit)
-        return Page([seen(row) for row in rows], [rows[-1]["id"]] if len(rows) == limit else None)
+            return Page([seen(row) for row in rows], [rows[-1]["id"]] if len(rows) == limit else None)
+        end = await self._row("subscription_ceiling", after=after, window=WINDOW)
+        if end is None or end["ceiling"] is None:
+            return Page([], None)
+        rows = await self._rows(
+            "subscriptions_between", after=after, ceiling=end["ceiling"], limit=limit, **filter.fitting
+        )
+        last = rows[-1]["id"] if len(rows) == limit else end["ceiling"] if end["seen"] == WINDOW else None
+        return Page([seen(row) for row in rows], None if last is None else [last])
 
     async def subscription(self, id: int, event_domain: str = "") -> SeenSubscription:
         row = await self._row("subscription", id=id)
@@ -113,19 +182,36 @@ class PageObserver(Operations):
             raise _no("subscription", id)
         return seen(row)
 
-    async def sagas(
-        self, event_domain: str, status: str, subscription_id: int, limit: int, place: Place | None
-    ) -> Page:
+    async def sagas(self, filter: SagaFilter, limit: int, place: Place | None) -> Page:
         """Newest first."""
         before = place[0] if place else END
-        if not (event_domain or status or subscription_id):
+        if filter == SagaFilter():
             return _page(await self._rows("sagas_before", before=before, limit=limit), limit)
-        fitting = {"event_domain": event_domain, "status": status, "subscription_id": subscription_id}
-        return await self._between("saga_floor", "sagas_between", before, limit, {}, fitting)
+        page = await self._between("saga_floor", "sagas_between", before, limit, {}, filter.fitting)
+        if page.next and filter.since and await self._was_made_before(page.next[0], filter.since):
+            return Page(page.items, None)
+        return page
+
+    async def _was_made_before(self, id: int, moment: datetime.datetime) -> bool:
+        """By so much that what has a lower id was, too: ids and times ascend almost together."""
+        row = await self._row("saga_made_at", id=id)
+        return row is not None and row["created_at"] < moment - _OUT_OF_TURN
+
+    async def sagas_with_correlation_id(
+        self, correlation_id: str, event_domain: str, limit: int, place: Place | None
+    ) -> Page:
+        rows = await self._rows(
+            "sagas_with_correlation_id",
+            correlation_id=correlation_id,
+            event_domain=event_domain,
+            before=place[0] if place else END,
+            limit=limit,
+        )
+        return _page(rows, limit)
 
     async def open_sagas(self, status: SagaStatus, subscription_id: int, limit: int, place: Place | None) -> Page:
         """Of one status that is not final, the longest due first. What is due anew meanwhile may come again."""
-        since, after = (_moment(place[0]), place[1]) if place else (_EVER, 0)
+        since, after = (_moment(place[0]), place[1]) if place else (EVER, 0)
         arguments = {"status": status.value, "since": since, "after": after, "limit": limit}
         if subscription_id:
             rows = await self._rows("open_sagas_of_subscription", subscription_id=subscription_id, **arguments)
@@ -147,17 +233,22 @@ class PageObserver(Operations):
         jobs = await self._rows("jobs_of_saga", saga_id=id, limit=_SHOWN_OF_ONE)
         return {**row, "jobs": [_job(job) for job in jobs]}
 
-    async def dead_letters(
-        self, event_domain: str, subscription_id: int, error_code: str, limit: int, place: Place | None
-    ) -> Page:
+    async def dead_letters(self, filter: LetterFilter, limit: int, place: Place | None) -> Page:
         before = place[0] if place else END
-        if subscription_id and not (event_domain or error_code):
-            name = "dead_letters_of_subscription_before"
-            return _page(await self._rows(name, subscription_id=subscription_id, before=before, limit=limit), limit)
-        if not (event_domain or error_code):
-            return _page(await self._rows("dead_letters_before", before=before, limit=limit), limit)
-        fitting = {"event_domain": event_domain, "subscription_id": subscription_id, "error_code": error_code}
-        return await self._between("dead_letter_floor", "dead_letters_between", before, limit, {}, fitting)
+        of_one = {"subscription_id": filter.subscription_id} if filter.subscription_id else {}
+        name = "dead_letters_of_subscription" if of_one else "dead_letters"
+        if filter.is_plain:
+            return _page(await self._rows(f"{name}_before", before=before, limit=limit, **of_one), limit)
+        floor_name = "dead_letter_of_subscription_floor" if of_one else "dead_letter_floor"
+        fitting = {**of_one, **filter.fitting, "event_domain": filter.event_domain}
+        return await self._between(floor_name, f"{name}_between", before, limit, of_one, fitting)
+
+    async def route_dead_letters(self, resolved_too: bool, limit: int, place: Place | None) -> Page:
+        """What could not be routed, newest first."""
+        before = place[0] if place else END
+        if resolved_too:
+            return _page(await self._rows("route_dead_letters_before", before=before, limit=limit), limit)
+        return await self._between("route_dead_letter_floor", "unresolved_between", before, limit, {}, {})
 
     async def dead_letter(self, id: int, event_domain: str = "") -> Shown:
         row = await self._row("dead_letter", id=id)

@@ -24,7 +24,7 @@ class Previewed:
 
 async def preview(engine: Engine, *, event_id: int | None = None, last: int = 1) -> list[Previewed]:
     """Of one event, or of the last ones, newest first."""
-    configuration = Configuration(0, await _routes(engine), await _subscribers(engine))
+    configuration = Configuration(0, await all_routes(engine), await _subscribers(engine))
     events = await RoutingObserver.step(engine, lambda observer: _events(observer, event_id, last))
     return [Previewed(event, configuration.decide(event)) for event in events]
 
@@ -37,7 +37,7 @@ async def _events(observer: RoutingObserver, event_id: int | None, last: int) ->
     ]
 
 
-async def _routes(engine: Engine) -> list[Route]:
+async def all_routes(engine: Engine) -> list[Route]:
     async def all_pages(observer: RoutingObserver) -> list[Route]:
         found: list[Mapping[str, Any]] = []
         while page := await observer.routes(_PAGE, after=found[-1]["id"] if found else 0):

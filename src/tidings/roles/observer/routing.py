@@ -9,7 +9,9 @@ from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.db.session import Row
+from tidings.decisions.explaining import explain_writers
 from tidings.errors import NotFound
+from tidings.model.explanation import Reason
 from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
 
 END = 2**63 - 1
@@ -27,6 +29,12 @@ class RoutingObserver(Operations):
     async def routes(self, limit: int, after: int = 0) -> list[Shown]:
         rows = await self._rows("routes_after", after=after, limit=limit)
         return [_with_flags(row, "enabled", "dry_run") for row in rows]
+
+    async def route(self, id: int) -> Shown:
+        row = await self._row("route", id=id)
+        if row is None:
+            raise NotFound(f"There is no route {id}.", "`tidings routes list` shows those there are.")
+        return _with_flags(row, "enabled", "dry_run")
 
     async def gates(self) -> list[Shown]:
         """Every gate that decides something; one that is missing is closed, and is shown as such."""
@@ -58,6 +66,10 @@ class RoutingObserver(Operations):
     async def open_writers(self) -> list[tuple[int | None, float | None]]:
         """The process and the age in seconds of each transaction that may still bring events, where it is shown."""
         return [(row["pid"], row["open_seconds"]) for row in await self._rows("open_writers")]
+
+    async def who_holds_holes(self) -> tuple[Reason, ...]:
+        """The sessions whose transactions may still bring events, in the words of `why`."""
+        return explain_writers(await self._rows("open_writers"))
 
     async def route_dead_letters(self, limit: int, before: int = END, *, resolved_too: bool = False) -> list[Shown]:
         name = "route_dead_letters_before" if resolved_too else "unresolved_route_dead_letters_before"

@@ -21,7 +21,7 @@ from tidings.model.explanation import Explanation
 
 _SECONDS_ALIVE = 30.0
 _MOST_ROUTERS = 1000
-_MOST_SAGAS = 50
+_MOST_SAGAS, _MOST_JOBS = 50, 1000
 _MOST_DEEDS = 20
 _BIGGEST_ID = 2**63 - 1
 
@@ -37,8 +37,7 @@ class WhyObserver(Operations):
             return explain_absent_event(id, routing, writers)
         attempts = await self._rows("attempts_of_event", event_id=id, limit=_MOST_SAGAS)
         dead_letters = await self._rows("route_dead_letters_of_event", event_id=id)
-        sagas = await self._rows("sagas_of_event", event_id=id, before=_BIGGEST_ID, limit=_MOST_SAGAS)
-        facts = [await self._saga(saga["id"], retry_limit) for saga in sagas]
+        facts = await self._sagas(id, retry_limit)
         return explain_event(EventFacts(event, attempts, dead_letters, routing, facts))
 
     async def saga(self, id: int, retry_limit: int) -> Explanation:
@@ -57,18 +56,46 @@ class WhyObserver(Operations):
             raise NotFound(f"There is no saga {id}.", "`tidings sagas list` shows the newest ones.")
         subscription = await self._row("subscription", id=saga["subscription_id"])
         next_one = await self._row("next_generation", id=id)
-        own_limit = subscription["max_retry_limit"] if subscription else None
         return SagaFacts(
             saga,
             await self._rows("jobs_of_saga", saga_id=id, limit=1),
             subscription,
-            own_limit or retry_limit,
+            _own_limit(subscription) or retry_limit,
             await self._now(),
             await self._alive(),
             lane=await self._row("lane", subscription_id=saga["subscription_id"]),
             held_by=await self._paused_by(saga["subscription_id"]) if subscription and subscription["paused"] else None,
             requeued_as=next_one["id"] if next_one else None,
         )
+
+    async def _sagas(self, event_id: int, retry_limit: int) -> list[SagaFacts]:
+        """Of all deliveries of an event at once, however many there are."""
+        sagas = await self._rows("sagas_of_event", event_id=event_id, before=_BIGGEST_ID, limit=_MOST_SAGAS)
+        if not sagas:
+            return []
+        ids = sorted({saga["subscription_id"] for saga in sagas})
+        jobs = await self._rows("jobs_of_event", event_id=event_id, limit=_MOST_JOBS)
+        letters = await self._rows("dead_letters_of_event", event_id=event_id, limit=_MOST_JOBS)
+        subscriptions = {row["id"]: row for row in await self._rows("subscriptions_among", ids=ids)}
+        lanes = {row["subscription_id"]: row for row in await self._rows("lanes_among", ids=ids)}
+        holders = {id: await self._paused_by(id) for id, row in subscriptions.items() if row["paused"]}
+        generations = {(saga["subscription_id"], saga["generation"]): saga["id"] for saga in sagas}
+        letter_of = {letter["saga_id"]: letter["id"] for letter in letters}
+        now, alive = await self._now(), await self._alive()
+        return [
+            SagaFacts(
+                {**saga, "dead_letter_id": letter_of.get(saga["id"])},
+                [job for job in jobs if job["saga_id"] == saga["id"]],
+                subscriptions.get(saga["subscription_id"]),
+                _own_limit(subscriptions.get(saga["subscription_id"])) or retry_limit,
+                now,
+                alive,
+                lane=lanes.get(saga["subscription_id"]),
+                held_by=holders.get(saga["subscription_id"]),
+                requeued_as=generations.get((saga["subscription_id"], saga["generation"] + 1)),
+            )
+            for saga in sagas
+        ]
 
     async def _routing(self, id: int) -> RoutingFacts:
         routers = await self._rows("routers_after", after="", limit=_MOST_ROUTERS, only="")
@@ -90,6 +117,11 @@ class WhyObserver(Operations):
         subject = f"subscription:{subscription_id}"
         deeds = await self._rows("last_done_to", subject=subject, limit=_MOST_DEEDS)
         return next((deed for deed in deeds if deed["action"] == "subscription.paused"), None)
+
+
+def _own_limit(subscription: Row | None) -> int | None:
+    limit: int | None = subscription["max_retry_limit"] if subscription else None
+    return limit
 
 
 ASKED: dict[str, Callable[[WhyObserver, int, int], Awaitable[Explanation]]] = {

@@ -30,7 +30,7 @@ SELECT r.subscription_id
 
 -- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,
-       s.status AS saga_status, s.attempt_count, s.event_id, s.correlation_id
+       j.duration_ms, s.status AS saga_status, s.attempt_count, s.event_id, s.correlation_id
   FROM webhook_delivery_jobs j FORCE INDEX (idx_job_unapplied)
   STRAIGHT_JOIN webhook_delivery_sagas s ON s.id = j.saga_id
  WHERE j.unapplied = 1 AND j.id >= :since
@@ -73,3 +73,23 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
   FROM webhook_delivery_sagas FORCE INDEX (PRIMARY)
  WHERE id {in :ids} AND status IN ('Pending', 'PendingRetry') AND next_attempt_at <= {now}
  ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- add_totals: what came of attempts; what stood in the same place long ago makes room
+INSERT INTO delivery_totals
+       (subscription_id, place, slot, began_at, delivered, failed, dead,
+        within_100ms, within_300ms, within_1s, within_3s, within_10s, slower)
+{rows totals(subscription_id bigint, place int, slot int, began_at timestamptz,
+             delivered bigint, failed bigint, dead bigint, within_a bigint, within_b bigint, within_c bigint,
+             within_d bigint, within_e bigint, slower bigint)}
+    ON DUPLICATE KEY UPDATE
+       delivered = IF(began_at = VALUES(began_at), delivered, 0) + VALUES(delivered),
+       failed = IF(began_at = VALUES(began_at), failed, 0) + VALUES(failed),
+       dead = IF(began_at = VALUES(began_at), dead, 0) + VALUES(dead),
+       within_100ms = IF(began_at = VALUES(began_at), within_100ms, 0) + VALUES(within_100ms),
+       within_300ms = IF(began_at = VALUES(began_at), within_300ms, 0) + VALUES(within_300ms),
+       within_1s = IF(began_at = VALUES(began_at), within_1s, 0) + VALUES(within_1s),
+       within_3s = IF(began_at = VALUES(began_at), within_3s, 0) + VALUES(within_3s),
+       within_10s = IF(began_at = VALUES(began_at), within_10s, 0) + VALUES(within_10s),
+       slower = IF(began_at = VALUES(began_at), slower, 0) + VALUES(slower),
+       -- The last one: what stands before it is compared with what was there.
+       began_at = VALUES(began_at);

@@ -11,6 +11,7 @@ from tidings.decisions.advancing import Buried, JobResult, Retried
 from tidings.decisions.pacing import Window
 from tidings.model.job import JobStatus
 from tidings.model.saga import SagaStatus
+from tidings.model.totals import TotalOf
 
 Moment = datetime.datetime
 
@@ -40,6 +41,7 @@ class FinishedJob:
     correlation_id: str
     worker_id: str | None
     lease_until: Moment
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ class OrchestratorOperations(Operations):
                 row["correlation_id"],
                 row["worker_id"],
                 row["lease_until"],
+                row["duration_ms"],
             )
             for row in await self._rows("finished_jobs", since=since, limit=limit)
         ]
@@ -221,6 +224,12 @@ class OrchestratorOperations(Operations):
         if ids:
             await self._run("insert_jobs", ids=ids)
             await self._run("start_sagas", ids=ids)
+
+    async def add_totals(self, totals: Sequence[TotalOf], slot: int) -> None:
+        """Each is added to what this slot has of its span of time."""
+        if totals:
+            rows = [(one.subscription_id, one.place, slot, one.began_at, *one.total.counts) for one in totals]
+            await self._run("add_totals", totals=rows)
 
 
 def _lane(row: Row) -> LaneRow:

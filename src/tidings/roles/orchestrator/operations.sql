@@ -39,7 +39,7 @@ UPDATE delivery_lanes
 
 -- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,
-       s.status AS saga_status, s.attempt_count, s.event_id, s.correlation_id
+       j.duration_ms, s.status AS saga_status, s.attempt_count, s.event_id, s.correlation_id
   FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id
  WHERE j.status IN ('Completed', 'Failed') AND j.applied_at IS NULL AND j.id >= :since
  ORDER BY j.id LIMIT :limit FOR UPDATE OF j, s SKIP LOCKED;
@@ -128,3 +128,22 @@ SELECT id, subscription_id, next_attempt_at, attempt_count + 1 FROM webhook_deli
 
 -- start_sagas: their job is under way
 UPDATE webhook_delivery_sagas SET status = 'InProgress', updated_at = {now} WHERE id {in :ids};
+
+-- add_totals: what came of attempts; what stood in the same place long ago makes room
+INSERT INTO delivery_totals
+       (subscription_id, place, slot, began_at, delivered, failed, dead,
+        within_100ms, within_300ms, within_1s, within_3s, within_10s, slower)
+{rows totals(subscription_id bigint, place int, slot int, began_at timestamptz,
+             delivered bigint, failed bigint, dead bigint, within_a bigint, within_b bigint, within_c bigint,
+             within_d bigint, within_e bigint, slower bigint)}
+    ON CONFLICT (subscription_id, place, slot) DO UPDATE
+   SET delivered = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.delivered ELSE 0 END + excluded.delivered,
+       failed = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.failed ELSE 0 END + excluded.failed,
+       dead = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.dead ELSE 0 END + excluded.dead,
+       within_100ms = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.within_100ms ELSE 0 END + excluded.within_100ms,
+       within_300ms = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.within_300ms ELSE 0 END + excluded.within_300ms,
+       within_1s = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.within_1s ELSE 0 END + excluded.within_1s,
+       within_3s = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.within_3s ELSE 0 END + excluded.within_3s,
+       within_10s = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.within_10s ELSE 0 END + excluded.within_10s,
+       slower = CASE WHEN delivery_totals.began_at = excluded.began_at THEN delivery_totals.slower ELSE 0 END + excluded.slower,
+       began_at = excluded.began_at;

@@ -5,7 +5,7 @@ It alone moves sagas and creates jobs, and it never touches a lease. Any number 
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,13 +13,14 @@ from tidings.db.engine import Engine
 from tidings.decisions.advancing import Buried, Completed, Ignored, Retried, RetryPolicy
 from tidings.decisions.pacing import FlowLimits, Window, free_room, lanes_to_serve, next_turn, rooms
 from tidings.decisions.retrying import Backoff
-from tidings.errors import StatementDenied, StatementFailed
+from tidings.errors import StatementFailed
 from tidings.roles.orchestrator.announcing import announce_applied, announce_started
 from tidings.roles.orchestrator.applying import Applied, Refused, apply
 from tidings.roles.orchestrator.hints import EPOCH, Hints
 from tidings.roles.orchestrator.lanes import Lanes
 from tidings.roles.orchestrator.operations import OrchestratorOperations, Subscription
 from tidings.roles.orchestrator.starting import Begun, Started, start
+from tidings.roles.orchestrator.totals import Totals
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import RowSetAside
 
@@ -73,6 +74,7 @@ class Orchestrator:
         self._hints = Hints()
         self._configuration = Configuration(-1, {}, ())
         self._lanes = Lanes(limits)
+        self._totals = Totals()
         self._active: Counter[int] = Counter()
         self._counted_at = float("-inf")
         self._turn = 0
@@ -105,9 +107,13 @@ class Orchestrator:
             aside = self._aside_of("job")
             finished = await operations.finished_jobs(self._hints.job, self._batch + len(aside))
             new = [job for job in finished if job.result.job_id not in aside]
-            return await apply(operations, new, self._policy_of, carefully=carefully) if new else ([], [])
+            if not new:
+                return [], []
+            taken, refused = await apply(operations, new, self._policy_of, carefully=carefully)
+            await self._totals.add_applied(operations, taken, self._now)
+            return taken, refused
 
-        applied, refused = await self._careful_if_refused(work)
+        applied, refused = await OrchestratorOperations.careful_step(self._engine, work)
         for one, error in refused:
             self._set_aside("job", one.job.result.job_id, error)
         if applied:
@@ -138,7 +144,7 @@ class Orchestrator:
             found = rooms(self._lanes.sizes(lanes), self._active, free)
             if not found:
                 return Begun([], [], frozenset())
-            return await start(
+            begun = await start(
                 operations,
                 found,
                 self._hints.lanes,
@@ -148,8 +154,10 @@ class Orchestrator:
                 aside=self._aside_of("saga"),
                 carefully=carefully,
             )
+            await self._totals.add_started(operations, begun.started, self._now)
+            return begun
 
-        begun = await self._careful_if_refused(work)
+        begun = await OrchestratorOperations.careful_step(self._engine, work)
         for one, error in begun.refused:
             self._set_aside("saga", one.saga.id, error)
         self._turn = turn[-1] if turn else self._turn
@@ -158,15 +166,6 @@ class Orchestrator:
         self._active.update(one.saga.subscription_id for one in begun.started if not one.is_buried)
         announce_started(begun.started)
         return begun.started
-
-    async def _careful_if_refused(self, work: Callable[[OrchestratorOperations, bool], Awaitable[T]]) -> T:
-        """Once in a few statements; if the database refuses something of it, again by halves."""
-        try:
-            return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, False))
-        except StatementDenied:
-            raise
-        except StatementFailed:
-            return await OrchestratorOperations.step(self._engine, lambda operations: work(operations, True))
 
     async def _look_at_configuration(self, operations: OrchestratorOperations) -> None:
         version, self._now = await operations.config_version()

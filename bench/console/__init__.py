@@ -1,0 +1,1 @@
+"""How long the console's pages take where there is much to show."""

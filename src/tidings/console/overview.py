@@ -1,0 +1,172 @@
+"""The overview: what flows, how much waits in each stage, and what is wrong."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from tidings.console.charts import Span, Stage, ceiling, flow_picture, spans, stacked
+from tidings.console.declaring import get
+from tidings.console.page import Page
+from tidings.console.showing import duration, number
+from tidings.model.depths import Depth, Depths
+from tidings.model.totals import OUTCOMES
+from tidings.roles.observer.depths import DepthObserver
+from tidings.roles.observer.flowing import FlowObserver, Minutes
+from tidings.roles.observer.routing import RoutingObserver
+
+# What is more than this, is more: nobody waits for a count.
+COUNTED_TO = 1_000
+_DAY = 24 * 60
+_SECONDS_FAILING = 2 * 3600.0
+_MOST_FAILING = 8
+_WIDTH, _HEIGHT = 960.0, 150.0
+# From when on waiting is worth a look, and from when on it is wrong.
+_SECONDS_LONG, _SECONDS_TOO_LONG = 60.0, 600.0
+# Without these nothing is delivered.
+_NEEDED = ("router", "orchestrator", "worker", "cleaner")
+
+
+@dataclass(frozen=True)
+class Range:
+    """How much a chart shows, in minutes, and how many each of its columns stands for."""
+
+    name: str
+    minutes: int
+    each: int
+
+
+RANGES = (Range("hour", 60, 1), Range("day", _DAY, 15), Range("three_days", 3 * _DAY, 60))
+
+
+async def index(page: Page) -> Response:
+    if page.own:
+        return RedirectResponse("/events", 303)
+    return page.show("overview/index.html", **await _seen(page))
+
+
+async def live(page: Page) -> Response:
+    return page.show("overview/live.html", **await _seen(page))
+
+
+async def _seen(page: Page) -> dict[str, Any]:
+    chosen = next((one for one in RANGES if one.name == page.query["range"]), RANGES[0])
+    minutes = await page.read(FlowObserver, lambda see: see.minutes(max(chosen.minutes, _DAY) * 60.0))
+    depths = await page.read(DepthObserver, lambda see: see.depths(COUNTED_TO))
+    last_event = await page.read(FlowObserver, FlowObserver.last_event)
+    stages = _stages(page, depths, last_event, _sum(minutes, _DAY))
+    return {
+        "ranges": RANGES,
+        "chosen": chosen,
+        "chart": _chart(minutes, chosen),
+        "totals": dict(zip(OUTCOMES, _sum(minutes, chosen.minutes), strict=True)),
+        "pictures": {"wide": flow_picture(stages), "tall": flow_picture(stages, is_tall=True)},
+        "retrying": _counted(depths.queues["sagas_retry_later"].count),
+        "depths": depths,
+        "is_new": last_event is None,
+        "processes": _processes(depths),
+        "gates": await page.read(RoutingObserver, RoutingObserver.gates),
+        "failing": await page.read(FlowObserver, lambda see: see.failing(_SECONDS_FAILING, _MOST_FAILING)),
+        "counted": _counted,
+        "waiting_tone": _tone,
+    }
+
+
+def _chart(minutes: Minutes, chosen: Range) -> Mapping[str, Any]:
+    columns = spans(minutes.counts, minutes.now, chosen.minutes, chosen.each, len(OUTCOMES))
+    counts = [one.counts for one in columns]
+    return {
+        "columns": columns,
+        "bars": dict(zip(OUTCOMES, stacked(counts, _WIDTH, _HEIGHT), strict=True)),
+        "top": ceiling(max(map(sum, counts))),
+        "labels": _labels(columns, chosen),
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "step": _WIDTH / len(columns),
+    }
+
+
+def _labels(columns: list[Span], chosen: Range) -> list[str]:
+    """Five moments below the chart, evenly apart."""
+    form = "%d.%m. %H:%M" if chosen.minutes > _DAY else "%H:%M"
+    return [columns[len(columns) * part // 4 if part < 4 else -1].began_at.strftime(form) for part in range(5)]
+
+
+def _stages(page: Page, depths: Depths, last_event: Any, day: tuple[int, ...]) -> dict[str, Stage]:
+    say, queues = page.words, depths.queues
+    lag = Depth(
+        sum(one.events for one in depths.routers), max((one.oldest_seconds for one in depths.routers), default=0.0)
+    )
+    due = _both(queues["sagas_pending"], queues["sagas_retry_due"])
+    tasks = Depth(sum(one.due for one in depths.tasks), max((one.oldest_seconds for one in depths.tasks), default=0.0))
+
+    def lasted(seconds: float) -> str:
+        return duration(seconds, say.language)
+
+    def stage(name: str, depth: Depth, href: str, note: str = "") -> Stage:
+        waits = say("overview.stage.oldest", duration=lasted(depth.oldest_seconds)) if depth.oldest_seconds else ""
+        return Stage(say(f"overview.stage.{name}"), _counted(depth.count), note or waits, _tone(depth), href)
+
+    delivered, _, dead = day
+    return {
+        "events": Stage(
+            say("overview.stage.events"),
+            f"#{last_event['id']}" if last_event else "–",
+            say("shared.ago", duration=lasted(max(0.0, page.ago(last_event["created_at"])))) if last_event else "",
+            "quiet",
+            "/events",
+        ),
+        "router": stage("router", lag, "/routing"),
+        "sagas": stage("sagas", due, "/events"),
+        "jobs": stage("jobs", queues["jobs_pending"], "/subscriptions"),
+        "endpoints": stage(
+            "endpoints",
+            Depth(queues["jobs_leased"].count, 0.0),
+            "/subscriptions",
+            say("overview.stage.delivered", count=number(delivered)),
+        ),
+        "dead": Stage(
+            say("overview.stage.dead"),
+            number(dead),
+            say("overview.stage.in_a_day"),
+            "bad" if dead else "quiet",
+            "/dead-letters",
+        ),
+        "tasks": stage("tasks", tasks, "/tasks"),
+    }
+
+
+def _processes(depths: Depths) -> list[tuple[str, int, bool]]:
+    """Name, how many are alive, and whether one is missing."""
+    names = [*_NEEDED, *sorted(set(depths.processes) - set(_NEEDED))]
+    return [(name, depths.processes.get(name, 0), name in _NEEDED and not depths.processes.get(name)) for name in names]
+
+
+def _sum(minutes: Minutes, last: int) -> tuple[int, ...]:
+    since = minutes.now - datetime.timedelta(minutes=last)
+    found = [counts for began_at, counts in minutes.counts.items() if began_at > since]
+    return tuple(map(sum, zip(*found, strict=True))) if found else (0,) * len(OUTCOMES)
+
+
+def _both(one: Depth, other: Depth) -> Depth:
+    return Depth(one.count + other.count, max(one.oldest_seconds, other.oldest_seconds))
+
+
+def _counted(count: int) -> str:
+    return f"{number(COUNTED_TO)}+" if count >= COUNTED_TO else number(count)
+
+
+def _tone(depth: Depth) -> str:
+    if not depth.count:
+        return "quiet"
+    if depth.oldest_seconds > _SECONDS_TOO_LONG:
+        return "bad"
+    return "warn" if depth.oldest_seconds > _SECONDS_LONG else "busy"
+
+
+routes = [
+    get("/", index),
+    get("/overview/live", live, of_all_domains=True, polled=True),
+]

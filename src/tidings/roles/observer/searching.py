@@ -1,0 +1,142 @@
+"""Finds events: by what somebody pasted, or by type, domain and time together, a bounded number of rows at a time.
+
+No index has type and time. Ids and times ascend almost together, so a span of time is looked for among the ids
+between the events just outside of it, with some room for those that were numbered out of turn.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidings.db.operations import Operations
+from tidings.roles.observer import pages
+from tidings.roles.observer.pages import END, EventFilter, Page, PageObserver, Place
+
+# For how long a statement may have been at work between its time and the number of its last event.
+ROOM = datetime.timedelta(seconds=60)
+# How often a page looks on where nothing has fitted yet.
+MOST_LOOKS = 5
+_MOST_FOUND = 50
+_MOST_OF_ONE = 40
+
+Shown = Mapping[str, Any]
+
+
+class EventSearcher(Operations):
+    """Its statements are the observer's own. An `event_domain` of '' is every domain."""
+
+    async def found(self, text: str, event_domain: str) -> list[Shown]:
+        """Those whose id, external id or correlation id this is. External ids are of one domain, `default` at least."""
+        by_name = await self._rows("events_with_external_id", event_domain=event_domain or "default", external_id=text)
+        by_correlation = await self._rows(
+            "events_with_correlation_id",
+            correlation_id=text,
+            event_domain=event_domain,
+            before=END,
+            limit=_MOST_FOUND,
+        )
+        by_id = [] if _id(text) is None else await self._rows("event", id=_id(text))
+        visible = [row for row in by_id if event_domain in ("", row["event_domain"])]
+        return [*{row["id"]: dict(row) for row in (*visible, *by_name, *by_correlation)}.values()]
+
+    async def page(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        """The newest first. A page that is short is not the last one unless it says so."""
+        items: list[Any] = []
+        for _ in range(MOST_LOOKS):
+            page = await self._look(filter, limit - len(items), place)
+            items += page.items
+            place = page.next
+            if place is None or len(items) >= limit:
+                break
+        return Page(items, place)
+
+    async def _look(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        if filter.is_of_time and filter.event_type:
+            return await self._of_type_and_time(filter, limit, place)
+        if filter.is_of_time and filter.event_domain:
+            return await self._of_domain_and_time(filter, limit, place)
+        return await PageObserver(self._transaction, self._dialect).events(filter, limit, place)
+
+    async def _of_type_and_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        before, bottom = place or await self._ids_around(filter)
+        kind = {"event_type": filter.event_type}
+        floor = await self._row("event_of_type_floor", before=before, window=pages.WINDOW, **kind)
+        if floor is None or floor["floor"] is None:
+            return Page([], None)
+        lowest = max(floor["floor"], bottom)
+        rows = await self._rows(
+            "events_of_type_and_time",
+            before=before,
+            floor=lowest,
+            event_domain=filter.event_domain,
+            limit=limit,
+            **kind,
+            **_span(filter),
+        )
+        if len(rows) == limit:
+            return Page(_dicts(rows), [rows[-1]["id"], bottom])
+        is_last = floor["seen"] < pages.WINDOW or floor["floor"] <= bottom
+        return Page(_dicts(rows), None if is_last else [lowest, bottom])
+
+    async def _ids_around(self, filter: EventFilter) -> list[int]:
+        """Between which ids the span lies for sure."""
+        span = _span(filter)
+        above = await self._row("first_event_after", moment=span["until"] + ROOM) if filter.until else None
+        below = await self._row("last_event_before", moment=span["since"] - ROOM) if filter.since else None
+        return [above["id"] if above else END, below["id"] if below else 0]
+
+    async def _of_domain_and_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        span = _span(filter)
+        until, before = (datetime.datetime.fromisoformat(place[0]), place[1]) if place else (span["until"], END)
+        reached = {"until": until, "before": before}
+        floor = await self._row("event_time_floor", since=span["since"], window=pages.WINDOW, **reached)
+        if floor is None:
+            return Page([], None)
+        rows = await self._rows(
+            "events_of_domain_and_time",
+            since=floor["created_at"],
+            floor=floor["id"],
+            event_domain=filter.event_domain,
+            limit=limit,
+            **reached,
+        )
+        if len(rows) == limit:
+            return Page(_dicts(rows), _place(rows[-1]))
+        return Page(_dicts(rows), _place(floor) if floor["seen"] == pages.WINDOW else None)
+
+
+class FateObserver(Operations):
+    """What has become of the events of a list so far, at a glance."""
+
+    async def fates(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Of each event, how many deliveries have which status, the last generation of each; or what was decided."""
+        if not ids:
+            return {}
+        sagas = await self._rows("sagas_of_events", asked=[(id, _MOST_OF_ONE) for id in ids])
+        latest: dict[tuple[int, int], Shown] = {}
+        for row in sorted(sagas, key=lambda row: int(row["generation"])):
+            latest[row["event_id"], row["subscription_id"]] = row
+        fates: dict[int, dict[str, int]] = {id: {} for id in ids}
+        for (event_id, _), row in latest.items():
+            fates[event_id][row["status"]] = fates[event_id].get(row["status"], 0) + 1
+        without = [id for id, fate in fates.items() if not fate]
+        for row in await self._rows("decisions_about", ids=without) if without else ():
+            fates[row["event_id"]][row["status"]] = 0
+        return fates
+
+
+def _id(text: str) -> int | None:
+    number = text.removeprefix("event:")
+    return int(number) if number.isascii() and number.isdecimal() and 0 < int(number[:20]) <= END else None
+
+
+def _span(filter: EventFilter) -> dict[str, datetime.datetime]:
+    return {"since": filter.since or pages.EVER, "until": filter.until or pages.NEVER}
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    return [row["created_at"].isoformat(), row["id"]]
+
+
+def _dicts(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    return [dict(row) for row in rows]
