@@ -10,11 +10,16 @@ if TYPE_CHECKING:
     from tidings.model.event import EventLimits, Published
     from tidings.model.submission import Submitted
     from tidings.model.task import TaskStatus
+    from tidings.remote import ApiError, ApiUnreachable, AsyncClient, Client
     from tidings.tasks import Fail, Retry, TaskContext, task
 
     __version__: str
 
 __all__ = [
+    "ApiError",
+    "ApiUnreachable",
+    "AsyncClient",
+    "Client",
     "Event",
     "EventLimits",
     "EventRefused",
@@ -38,6 +43,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ApiError": "tidings.remote",
+    "ApiUnreachable": "tidings.remote",
+    "AsyncClient": "tidings.remote",
+    "Client": "tidings.remote",
     "Event": "tidings.client",
     "EventLimits": "tidings.model.event",
     "EventRefused": "tidings.errors",

@@ -31,6 +31,8 @@ TidingsError
 └── EmbeddedServerFailed
 """
 
+from collections.abc import Sequence
+
 
 class TidingsError(Exception):
     """What was wrong (`what`) and what to do about it (`remedy`)."""
@@ -98,11 +100,16 @@ class SchemaError(TidingsError):
 
 
 class InputRefused(TidingsError):
-    """`field` is the part of the input that was wrong. Nothing was stored."""
+    """`field` is the part of the input that was wrong; of several, each is one of `parts`. Nothing was stored."""
 
-    def __init__(self, what: str, remedy: str = "", *, field: str = "") -> None:
+    def __init__(self, what: str, remedy: str = "", *, field: str = "", parts: "Sequence[InputRefused]" = ()) -> None:
         super().__init__(what, remedy)
         self.field = field
+        self._parts = tuple(parts)
+
+    @property
+    def parts(self) -> "Sequence[InputRefused]":
+        return self._parts or (self,)
 
 
 class EventRefused(InputRefused):

@@ -170,8 +170,19 @@ ROLES = (
     ),
     Role(
         "key_checker",
-        "tells whose key a request carries",
-        _KNOWS_WHERE_IT_IS + _read("api_keys") + _update("api_keys", "last_used_at"),
+        "tells whose key a request carries, and records what a key was refused",
+        _KNOWS_WHERE_IT_IS + _read("api_keys") + _update("api_keys", "last_used_at") + _AUDITED,
+    ),
+    Role(
+        "session_keeper",
+        "tells who is signed in to the console, as long as the key they came with is valid",
+        _KNOWS_WHERE_IT_IS
+        + _read_but("api_keys", "key_hash")
+        + _read("console_sessions")
+        + _insert("console_sessions")
+        + _update("console_sessions", "seen_at")
+        + _delete("console_sessions")
+        + _AUDITED,
     ),
     Role(
         "event_router",
@@ -224,6 +235,10 @@ ROLES = (
         + _read("delivery_lanes")
         + _insert("delivery_lanes")
         + _update("delivery_lanes", "window_size", "failures", "last_failure_at", "last_error_code", "updated_at")
+        + _read("delivery_totals")
+        + _insert("delivery_totals")
+        # All of it, as for the totals of retention.
+        + _update("delivery_totals")
         + _AUDITED,
         process="orchestrator",
     ),
@@ -360,7 +375,8 @@ ROLES = (
         + _read("events", "event_writers", "routes", "gates", "webhook_delivery_sagas", "webhook_delivery_jobs")
         + _read("dead_letters", "route_worker_cursors", "route_holes", "route_attempts", "route_dead_letters")
         + _read("sys_pending_tasks", "sys_pending_tasks_history", "audit_log", "worker_presence", "mass_requeues")
-        + _read("retention_walks", "retention_totals", "delivery_lanes")
+        + _read("retention_walks", "retention_totals", "delivery_lanes", "delivery_totals")
+        + _read_but("console_sessions", "session_hash")
         + _read_but("endpoint_checks", "challenge")
         + _SUBSCRIPTIONS_WITHOUT_SECRETS
         + _read_but("api_keys", "key_hash"),

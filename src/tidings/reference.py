@@ -4,10 +4,15 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tidings.cli.reference import command_line_reference
 from tidings.flow_reference import flow_reference
 from tidings.settings.reference import settings_reference
 
-PAGES: Mapping[str, Callable[[], str]] = {"flow.md": flow_reference, "settings.md": settings_reference}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "command-line.md": command_line_reference,
+    "flow.md": flow_reference,
+    "settings.md": settings_reference,
+}
 
 
 def stale_pages(folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ from tidings.model.retention import COUNTED
 from tidings.model.route import RouteAttemptStatus, RouteTarget
 from tidings.model.saga import SagaStatus
 from tidings.model.subscription import Verification
+from tidings.model.totals import DURATIONS, OUTCOMES
 
 
 @dataclass(frozen=True)
@@ -506,6 +507,29 @@ API_KEYS = Table(
     indexes=(_unique("uniq_api_key_public_id", "public_id"),),
 )
 
+CONSOLE_SESSIONS = Table(
+    "console_sessions",
+    (_text("session_hash", 64), _text("public_id", 40), _instant("created_at"), _instant("seen_at")),
+    key=("session_hash",),
+    indexes=(_index("idx_console_session_seen", "seen_at"),),
+)
+
+DELIVERY_TOTALS = Table(
+    "delivery_totals",
+    (
+        Column("subscription_id", "bigint"),
+        Column("place", "int"),
+        Column("slot", "int"),
+        _instant("began_at", ""),
+        *(Column(name, "bigint", "0") for name in (*OUTCOMES, *DURATIONS)),
+    ),
+    key=("subscription_id", "place", "slot"),
+    indexes=(
+        _index("idx_delivery_total_of", "subscription_id", "began_at"),
+        _index("idx_delivery_total_began", "began_at"),
+    ),
+)
+
 AUDIT_LOG = Table(
     "audit_log",
     (
@@ -516,6 +540,7 @@ AUDIT_LOG = Table(
         _maybe("detail", "json"),
         _text("request_id", 128, null=True),
         _instant("created_at"),
+        _text("address", 64, null=True),
     ),
     indexes=(_index("idx_audit_created", "created_at"), _index("idx_audit_subject", "subject")),
     guards=_guards("audit_changed audit_removed audit_truncated", "audit_changed audit_removed"),
@@ -595,6 +620,8 @@ TABLES = (
     RETENTION_WALKS,
     RETENTION_TOTALS,
     API_KEYS,
+    CONSOLE_SESSIONS,
+    DELIVERY_TOTALS,
     AUDIT_LOG,
     CONFIG_VERSION,
     INSTALLATION,

@@ -4,20 +4,22 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.address import read_address
 from tidings.db.embedded import EmbeddedServer, hold, peek
 from tidings.db.engine import Engine, open_engine
-from tidings.db.migrations.migrator import Migrator
 from tidings.db.names import Names
 from tidings.decisions.destinations import DestinationRules
 from tidings.decisions.subscribing import SubscriptionRules
 from tidings.errors import DatabaseUrlInvalid, EmbeddedServerFailed, SchemaError
 from tidings.flow import OWNER
 from tidings.settings import Settings
-from tidings.vault import Vault
+
+if TYPE_CHECKING:
+    from tidings.db.migrations.migrator import Migrator
+    from tidings.vault import Vault
 
 DATABASE = "tidings"
 
@@ -99,7 +101,7 @@ class Installation:
     async def refuse_unless_ready(self, role: str) -> None:
         """Raises what is wrong with the way to the database, or with the tables: what lacks a person must mend."""
         async with self.engine(role) as engine:
-            missing = await Migrator(engine, self.names).missing_steps()
+            missing = await migrator_of(engine, self.names).missing_steps()
         if missing:
             raise SchemaError(
                 f"The database is not what this program needs: {len(missing)} migration steps are missing.",
@@ -107,7 +109,7 @@ class Installation:
             )
 
     @asynccontextmanager
-    async def migrator(self) -> AsyncIterator[Migrator]:
+    async def migrator(self) -> AsyncIterator["Migrator"]:
         engine = await open_engine(
             await self._migrating_url(),
             owner="migrate",
@@ -117,7 +119,7 @@ class Installation:
             size=4,
         )
         try:
-            yield Migrator(engine, self.names)
+            yield migrator_of(engine, self.names)
         finally:
             await engine.close()
 
@@ -128,8 +130,10 @@ class Installation:
             return {login: self.embedded.password(login) for login in logins}
         return {login: secrets.token_urlsafe(24) for login in logins}
 
-    def vault(self) -> Vault:
+    def vault(self) -> "Vault":
         """The key ring of the settings; the embedded database brings a key of its own."""
+        from tidings.vault import Vault  # few commands need it, and it is slow to load
+
         keys = self.settings.secrets.secret_keys
         return Vault(keys if self.embedded is None else self.embedded.secret_keys(keys))
 
@@ -148,6 +152,13 @@ class Installation:
             return self.access(OWNER).url
         await _make_database(self.embedded, self.names)
         return self.embedded.url(self.embedded.superuser, DATABASE)
+
+
+def migrator_of(engine: Engine, names: Names) -> "Migrator":
+    """Loaded when it is needed: it knows every table, and most commands have to know none."""
+    from tidings.db.migrations.migrator import Migrator
+
+    return Migrator(engine, names)
 
 
 def rules_of(settings: Settings) -> SubscriptionRules:
@@ -169,6 +180,6 @@ async def _make_database(embedded: EmbeddedServer, names: Names) -> None:
     server = embedded.url(embedded.superuser, "postgres")
     engine = await open_engine(server, owner="migrate", names=names, schema="", patience=10)
     try:
-        await Migrator(engine, names).make_database(DATABASE)
+        await migrator_of(engine, names).make_database(DATABASE)
     finally:
         await engine.close()

@@ -1,9 +1,12 @@
 """The document that describes the API: complete, and true."""
 
+import html
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tests.api.conftest import Served
+from tidings.api.examples import refers
 
 PATHS = [
     "/v1/events",
@@ -24,6 +27,7 @@ PATHS = [
     "/v1/dead-letters/{id}/requeue",
     "/v1/dead-letters/requeue",
     "/v1/routes",
+    "/v1/routes/{id}",
     "/v1/route-dead-letters",
     "/v1/route-dead-letters/{id}/replay",
     "/v1/routers",
@@ -65,10 +69,56 @@ async def test_every_reference_leads_somewhere(served: Served) -> None:
         assert name in document["components"]["schemas"], reference
 
 
-async def test_there_is_a_page_to_read_it(served: Served) -> None:
-    answer = await served.client().get("/docs")
+async def test_every_field_and_parameter_has_an_example_of_its_kind(served: Served) -> None:
+    document = (await served.client().get("/openapi.json")).json()
+    for name, schema in document["components"]["schemas"].items():
+        for field, described in schema.get("properties", {}).items():
+            if "enum" in described or refers(described):
+                continue
+            (example, *_) = described["examples"]
+            assert fits(example, described), f"{name}.{field}: {example!r}"
+    for path, _verb, operation in operations(document):
+        for one in operation.get("parameters", ()):
+            if one["in"] == "path" and "$ref" not in one["schema"] and "enum" not in one["schema"]:
+                assert one.get("examples") or one["schema"].get("examples"), f"{path} {one['name']}"
+
+
+async def test_names_are_for_people(served: Served) -> None:
+    document = (await served.client().get("/openapi.json")).json()
+    assert [name for name in document["components"]["schemas"] if "__" in name or "tidings" in name] == []
+
+
+async def test_there_is_a_page_to_read_it_without_scripts_or_strangers(served: Served) -> None:
+    client = served.client()
+    document = (await client.get("/openapi.json")).json()
+    answer = await client.get("/docs")
     assert answer.status_code == 200
-    assert "swagger" in answer.text
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
+    assert "<script" not in answer.text
+    assert "style=" not in answer.text
+    asked_for = re.findall(r"""(?:src|href)=["']([^"'#]*)""", answer.text)
+    assert set(asked_for) - {""} == {"/docs/style.css", "/openapi.json"}
+    assert (await client.get("/docs/style.css")).headers["content-type"] == "text/css; charset=utf-8"
+    anchors = set(re.findall(r'id="([^"]+)"', answer.text))
+    assert set(re.findall(r'href="#([^"]+)"', answer.text)) <= anchors
+    for path, _verb, operation in operations(document):
+        assert path in answer.text
+        assert html.escape(operation["summary"], quote=False) in answer.text.replace("&#39;", "'")
+
+
+KINDS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def fits(example: Any, described: dict[str, Any]) -> bool:
+    types = [one["type"] for one in (described, *described.get("anyOf", ())) if "type" in one and one["type"] != "null"]
+    return not types or any(isinstance(example, KINDS[one]) for one in types)
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -60,6 +60,9 @@ async def test_dead_letters_are_requeued_by_a_filter_and_progress_can_be_seen(
     seen = (await operator.post("/v1/dead-letters/requeue", json={"preview": True})).json()
     assert (seen["id"], seen["total"]) == (None, 32)
     assert seen["refused"] == [{"subscription_id": other, "active": True, "letters": 2}]
+    for event_type, total in (("a", 32), ("b", 0)):
+        seen = await operator.post("/v1/dead-letters/requeue", json={"preview": True, "event_type": event_type})
+        assert seen.json()["total"] == total
     assert await scene.next_generation() == []
     begun = await operator.post("/v1/dead-letters/requeue", json={"subscription_id": subscription, "rate": 10_000})
     assert begun.status_code == 202

@@ -81,6 +81,10 @@ async def test_sagas_and_dead_letters_are_listed_and_shown(viewer: httpx.AsyncCl
     assert await all_pages(viewer, "/v1/dead-letters", error_code="http_503", limit=1) == letters
     assert await all_pages(viewer, "/v1/dead-letters", error_code="timeout") == []
     assert await all_pages(viewer, "/v1/dead-letters", subscription_id=1) == []
+    assert await all_pages(viewer, "/v1/dead-letters", event_type="order.paid", limit=2) == letters
+    assert await all_pages(viewer, "/v1/dead-letters", event_type="other", subscription_id=2) == []
+    assert await all_pages(viewer, "/v1/dead-letters", subscription_id=2, since="2020-01-01T00:00:00Z") == letters
+    assert await all_pages(viewer, "/v1/dead-letters", until="2020-01-01T00:00:00Z") == []
     assert len(await all_pages(viewer, "/v1/sagas", event_id=saga["event_id"])) == 2
 
 
@@ -91,6 +95,57 @@ async def test_sagas_that_wait_come_by_how_long_they_are_due(viewer: httpx.Async
     assert len(waiting) == 8
     assert [one["next_attempt_at"] for one in waiting] == sorted(one["next_attempt_at"] for one in waiting)
     assert len(await all_pages(viewer, "/v1/sagas", status="Pending", subscription_id=1, limit=3)) == 4
+
+
+async def test_sagas_are_found_by_what_people_know_of_them(
+    viewer: httpx.AsyncClient, world: World, engine: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "WINDOW", 5)
+    everything = await all_pages(viewer, "/v1/sagas")
+    event = (await viewer.get(f"/v1/events/{everything[0]['event_id']}")).json()
+    both = await all_pages(viewer, "/v1/sagas", correlation_id=event["correlation_id"], limit=1)
+    assert [one["id"] for one in both] == [one["id"] for one in everything if one["event_id"] == event["id"]]
+    assert await all_pages(viewer, "/v1/sagas", event_type=event["event_type"], limit=5) == everything
+    assert await all_pages(viewer, "/v1/sagas", event_type="other") == []
+    moment = everything[4]["created_at"]
+    since = await all_pages(viewer, "/v1/sagas", since=moment, subscription_id=1, limit=2)
+    assert since == [one for one in everything if one["created_at"] >= moment and one["subscription_id"] == 1]
+    assert await all_pages(viewer, "/v1/sagas", until="2001-01-01T00:00:00Z", limit=3) == []
+    assert (await viewer.get("/v1/sagas?since=2999-01-01T00:00:00Z&limit=3")).json()["next_cursor"] is None
+    problem(await viewer.get("/v1/sagas?event_id=1&status=Pending"), 422, "invalid")
+    problem(await viewer.get("/v1/sagas?correlation_id=a&event_type=b"), 422, "invalid")
+
+
+async def test_subscriptions_are_found_by_type_and_state(
+    viewer: httpx.AsyncClient, engine: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "WINDOW", 3)
+    scene = Scene(engine, await engine.open("dead_letter_operator"))
+    for number in range(8):
+        await scene.subscription(
+            event_type=f"'t{number % 2}'", active=number % 3 != 0, paused=number == 5, verified=number != 6
+        )
+    everything = await all_pages(viewer, "/v1/subscriptions", limit=3)
+    assert len(everything) == 8
+    for params in ({"event_type": "t1"}, {"active": False}, {"paused": True}, {"verified": True, "active": True}):
+        wanted = [one for one in everything if all(one[name] == value for name, value in params.items())]
+        assert await all_pages(viewer, "/v1/subscriptions", limit=2, **params) == wanted, params
+        assert wanted
+
+
+async def test_tasks_are_found_by_type_status_and_key(viewer: httpx.AsyncClient, engine: Database) -> None:
+    values = ", ".join(f"('T{n % 2}', 'k{n}', {n % 5}, '{{}}')" for n in range(20))
+    await engine.sql(f"INSERT INTO sys_pending_tasks (biz_type, biz_key, status, payload) VALUES {values}")
+    everything = await all_pages(viewer, "/v1/tasks", limit=6)
+    assert len(everything) == 20
+    for params in ({"status": 4}, {"status": 0}, {"status": 3, "biz_type": "T1"}, {"biz_type": "T0"}):
+        found = await all_pages(viewer, "/v1/tasks", limit=3, **params)
+        wanted = [one for one in everything if all(one[name] == value for name, value in params.items())]
+        assert sorted(one["id"] for one in found) == sorted(one["id"] for one in wanted), params
+    assert [one["biz_key"] for one in await all_pages(viewer, "/v1/tasks", biz_type="T1", biz_key="k7")] == ["k7"]
+    problem(await viewer.get("/v1/tasks?biz_key=k7"), 422, "invalid")
+    problem(await viewer.get("/v1/tasks?since=2026-01-01T00:00:00Z"), 422, "invalid")
+    assert await all_pages(viewer, "/v1/tasks", archived=True, since="2026-01-01T00:00:00Z") == []
 
 
 async def test_events_are_found_by_type_correlation_id_external_id_domain_and_time(
@@ -122,6 +177,16 @@ async def test_events_are_found_by_type_correlation_id_external_id_domain_and_ti
     since = await found(since=middle["created_at"])
     assert set(since) == {e["external_id"] for e in everything if e["created_at"] >= middle["created_at"]}
     assert await found(until="2001-01-01T00:00:00Z") == []
+    of_type = [e for e in everything if e["event_type"] == "t1"]
+    moment = sorted(of_type, key=lambda e: e["created_at"])[5]["created_at"]
+    both = await found(event_type="t1", since=moment)
+    assert set(both) == {e["external_id"] for e in of_type if e["created_at"] >= moment}
+    assert await found(event_type="t1", event_domain="shop", since=moment) == [
+        e["external_id"] for e in of_type if e["event_domain"] == "shop" and e["external_id"] in both
+    ]
+    assert set(await found(event_domain="shop", until=moment)) == {
+        e["external_id"] for e in everything if e["event_domain"] == "shop" and e["created_at"] <= moment
+    }
     problem(await viewer.get("/v1/events?event_type=a&correlation_id=b"), 422, "invalid")
     problem(await viewer.get("/v1/events?since=0001-01-01T00:00:00%2B05:00"), 422, "invalid")
 
@@ -187,6 +252,36 @@ async def test_each_row_of_before_the_first_page_comes_exactly_once_while_others
         await asyncio.gather(*writers)
     assert len(ids) == len(set(ids))
     assert before <= set(ids)
+
+
+@pytest.mark.slow
+async def test_fifty_readers_at_once_each_see_every_row_of_before_exactly_once(
+    viewer: httpx.AsyncClient, engine: Database
+) -> None:
+    """All lists that grow: events, deliveries and dead letters, while writers add to them."""
+    scene = Scene(engine, await engine.open("dead_letter_operator"))
+    subscription = await scene.subscription()
+    await scene.letters(subscription, 60)
+    tables = {"/v1/events": "events", "/v1/sagas": "webhook_delivery_sagas", "/v1/dead-letters": "dead_letters"}
+    before = {path: {row["id"] for row in await scene.all(table)} for path, table in tables.items()}
+    reading = True
+
+    async def write() -> None:
+        while reading:
+            await scene.letters(subscription, 2)
+
+    async def read(number: int) -> None:
+        path = [*tables][number % len(tables)]
+        ids = [one["id"] for one in await all_pages(viewer, path, limit=7 + number % 5)]
+        assert len(ids) == len(set(ids)), path
+        assert before[path] <= set(ids), path
+
+    writing = asyncio.create_task(write())
+    try:
+        await asyncio.gather(*(read(number) for number in range(50)))
+    finally:
+        reading = False
+        await writing
 
 
 async def test_a_bound_key_sees_its_own_domain_and_of_others_not_even_that_they_are_there(

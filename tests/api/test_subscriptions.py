@@ -81,6 +81,11 @@ async def test_what_can_not_be_subscribed_is_refused_by_field(
     assert await engine.value("SELECT COUNT(*) FROM subscriptions") == 0
 
 
+async def test_everything_that_is_wrong_is_told_by_field(admin: httpx.AsyncClient) -> None:
+    answer = await admin.post("/v1/subscriptions", json={"event_type": "a b", "callback_url": "ftp://x"})
+    assert [one["pointer"] for one in problem(answer, 422, "invalid")["errors"]] == ["/event_type", "/callback_url"]
+
+
 async def test_an_edit_with_an_old_etag_changes_nothing(admin: httpx.AsyncClient) -> None:
     one = await made(admin)
     path = f"/v1/subscriptions/{one['id']}"
@@ -115,7 +120,8 @@ async def test_pause_resume_and_rotation(admin: httpx.AsyncClient, served: Serve
     operator, path = served.as_(Scope.OPERATOR), f"/v1/subscriptions/{one['id']}"
     assert (await operator.post(f"{path}/pause")).json()["paused"]
     assert (await operator.post(f"{path}/pause")).json()["paused"]
-    assert not (await operator.post(f"{path}/resume")).json()["paused"]
+    assert not (await operator.post(f"{path}/resume", json={"reason": "repaired"})).json()["paused"]
+    problem(await operator.post(f"{path}/pause", json={"reason": "two\nlines"}), 422, "invalid")
     problem(await operator.post(f"{path}/rotate-secret"), 403, "forbidden")
     new = (await admin.post(f"{path}/rotate-secret")).json()
     assert new["secret"].startswith("whsec_")

@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "db.engine",
         "db.halving",
         "db.session",
+        "runtime.outbox",
     },
     "client": {
         "model",
@@ -44,8 +45,11 @@ ALLOWED: dict[str, set[str]] = {
         "db.dialect",
         "db.statements",
     },
+    "remote": {"client", "decisions.texts", "errors", "model.event"},
     "runtime": {"telemetry", "errors", "db.engine", "db.operations", "__version__"},
+    "console": {"api", "db.engine", "db.operations", "decisions", "errors", "model", "roles", "vault"},
     "api": {
+        "console.app",
         "db.engine",
         "db.migrations.migrator",
         "db.operations",
@@ -73,10 +77,10 @@ ALLOWED: dict[str, set[str]] = {
     },
     "wiring": {"db", "decisions", "flow", "settings", "errors", "roles", "telemetry", "vault"},
     "doctor": {"db", "flow", "decisions", "model", "roles", "wiring", "errors"},
-    "demo": {"decisions", "model", "processes", "roles", "runtime", "telemetry", "wiring"},
+    "demo": {"decisions", "errors", "model", "processes", "roles", "runtime", "telemetry", "wiring"},
     "listener": {"courier.signing", "decisions", "errors"},
     "flow_reference": {"flow"},
-    "reference": {"flow_reference", "settings"},
+    "reference": {"cli.reference", "flow_reference", "settings"},
     "cli": {
         "processes",
         "db",
@@ -95,7 +99,7 @@ ALLOWED: dict[str, set[str]] = {
         "vault",
         "wiring",
     },
-    "__init__": {"client", "courier.signing", "decisions.verifying", "errors", "model", "tasks"},
+    "__init__": {"client", "courier.signing", "decisions.verifying", "errors", "model", "remote", "tasks"},
     "__main__": {"cli"},
 }
 IMPURE = {"asyncio", "os", "random", "secrets", "socket", "time", "uuid", "logging", "pathlib"}

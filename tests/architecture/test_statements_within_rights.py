@@ -28,6 +28,7 @@ ROLE_OF = {
     "routes": "route_admin",
     "keys": "key_admin",
     "key_checker": "key_checker",
+    "sessions": "session_keeper",
     "router": "event_router",
     "orchestrator": "saga_orchestrator",
     "worker": "job_worker",

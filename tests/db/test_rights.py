@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 DESIGN_ROLES = (
     "event_ingest_writer subscription_admin subscription_verifier route_admin key_admin key_checker event_router"
     " saga_orchestrator job_worker lease_cleaner dead_letter_operator task_producer task_worker task_rescuer"
-    " task_archiver retention observer"
+    " task_archiver retention observer session_keeper"
 )
 
 

@@ -11,11 +11,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 import tidings
-from tidings.api import dead_letters, events, observing, routing, sagas, subscriptions, tasks
+from tidings.api import dead_letters, events, observing, reference, routing, sagas, subscriptions, tasks
 from tidings.api.context import Api
+from tidings.api.examples import with_examples
 from tidings.api.faults import announce
 from tidings.api.front import Front
 from tidings.api.problems import CONTENT_TYPE, Problem, Refused, document, of_error, of_status
+from tidings.console.app import console
 from tidings.errors import TidingsError
 
 _PREFIX = "/v1"
@@ -29,8 +31,8 @@ event domain. Errors are `application/problem+json`. Lists are paged by `limit` 
 
 
 def build(api: Api) -> Front:
-    """The whole API as one ASGI application."""
-    return Front(api, application())
+    """The whole API, and the console, as one ASGI application."""
+    return Front(api, application(), console())
 
 
 @cache
@@ -41,6 +43,7 @@ def application() -> FastAPI:
         version=tidings.__version__,
         description=_DESCRIPTION,
         redirect_slashes=False,
+        docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
     )
@@ -51,6 +54,7 @@ def application() -> FastAPI:
     described = _openapi(app)
     app.openapi = lambda: described  # type: ignore[method-assign]
     app.state.queries = _queries(described)
+    reference.add_to(app, app.openapi)
     return app
 
 
@@ -112,6 +116,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schemas[model.__name__] = schema
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
+    with_examples(schemas)
     components["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "An API key; `tidings keys add` makes one."}
     }

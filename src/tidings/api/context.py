@@ -1,15 +1,17 @@
 """What every handler can reach: the pools, the rules of the settings, and whose request it is."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
 from tidings.api.background import Background
 from tidings.api.cursors import Cursors
+from tidings.api.origins import Network
 from tidings.api.pools import Pools
 from tidings.api.problems import Refused
+from tidings.api.throttle import Throttle
 from tidings.db.engine import Engine
 from tidings.decisions.subscribing import SubscriptionRules
 from tidings.model.event import EventLimits
@@ -35,6 +37,8 @@ class Api:
     missing_steps: Callable[[], Awaitable[int]]
     metrics: Callable[[], Awaitable[bytes]]
     background: Background
+    throttle: Throttle = field(default_factory=Throttle)
+    proxies: Collection[Network] = ()
 
     async def as_role(self, role: str, work: Callable[[Engine], Awaitable[T]]) -> T:
         return await work(await self.pools.engine(role))

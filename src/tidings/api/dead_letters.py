@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from tidings.api.context import Api, By, Has
+from tidings.api import requeues
+from tidings.api.context import By, Has
 from tidings.api.describing import (
     BIGGEST_ID,
     Answer,
@@ -24,21 +25,22 @@ from tidings.api.describing import (
 from tidings.api.events import VISIBLE, in_utc
 from tidings.api.generations import Generation, one_generation
 from tidings.api.paging import page, paged
+from tidings.api.requeues import ROLE
 from tidings.db.engine import Engine
 from tidings.model.dead_letter import MassRequeueStatus
 from tidings.model.key import Scope
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
-from tidings.roles.observer.delivery import END, DeliveryObserver
-from tidings.roles.observer.pages import Page, PageObserver
+from tidings.roles.observer.delivery import DeliveryObserver
+from tidings.roles.observer.pages import LetterFilter, Page, PageObserver
 
 router = APIRouter(tags=["dead letters"])
 Moment = datetime.datetime
-ROLE = "dead_letter_operator"
 _EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 _NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
 ErrorCode = Annotated[str, Field(max_length=100, pattern=VISIBLE)]
+EventType = Annotated[str, Field(max_length=100, pattern=VISIBLE)]
 
 
 class DeadLetter(Shown):
@@ -65,6 +67,7 @@ class RequeueFilter(Given):
 
     subscription_id: int | None = Field(None, ge=1, le=BIGGEST_ID, description="Only of this subscription.")
     error_code: ErrorCode | None = Field(None, description="Only with this last error.", examples=["http_503"])
+    event_type: EventType | None = Field(None, description="Only of events of this type.", examples=["order.paid"])
     since: Moment | None = Field(None, description="Only given up then or later.")
     until: Moment | None = Field(None, description="Only given up then or before.")
     rate: int = Field(100, ge=1, le=10_000, description="How many a second.")
@@ -114,15 +117,19 @@ async def list_dead_letters(
     own: Domain,
     subscription_id: Annotated[int | None, Query(ge=1, le=BIGGEST_ID, description="Only of this one.")] = None,
     error_code: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only with this error.")] = "",
+    event_type: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only of this type.")] = "",
+    since: Annotated[Moment | None, Query(description="Given up then or later; UTC where no zone is said.")] = None,
+    until: Annotated[Moment | None, Query(description="Given up then or before.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> Answer:
     """Newest first, with what became of those that were requeued."""
+    chosen = LetterFilter(own, subscription_id or 0, error_code, event_type, in_utc(since), in_utc(until))
 
     async def read(observer: PageObserver, place: Any) -> Page:
-        return await observer.dead_letters(own, subscription_id or 0, error_code, limit, place)
+        return await observer.dead_letters(chosen, limit, place)
 
-    filters = {"subscription": subscription_id, "error": error_code, "own": own}
+    filters = vars(chosen)
     return Answer(await page(api, "dead-letters", filters, cursor, read, lambda row: shown(DeadLetter, row)))
 
 
@@ -135,8 +142,7 @@ async def list_requeues(api: Has, limit: Limit = 50, cursor: CursorText = None) 
     """Newest first."""
 
     async def read(observer: DeliveryObserver, place: Any) -> Page:
-        rows = await observer.mass_requeues(limit, place[0] if place else END)
-        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
+        return await observer.requeue_page(limit, place)
 
     def show(row: Any) -> Any:
         return shown(StoredRequeue, row, filter=stored_json(row["filter"]))
@@ -161,14 +167,15 @@ async def show_dead_letter(id: Id, api: Has, own: Domain) -> Answer:
 async def requeue_many(given: RequeueFilter, api: Has, caller: By) -> Answer:
     """A stored operation that goes on by itself at its rate, and that this or another server can resume."""
     chosen = Filter(
-        in_utc(given.since) or _EVER, in_utc(given.until) or _NEVER, given.subscription_id or 0, given.error_code or ""
+        in_utc(given.since) or _EVER,
+        in_utc(given.until) or _NEVER,
+        given.subscription_id or 0,
+        given.error_code or "",
+        given.event_type or "",
     )
-    engine = await api.pools.engine(ROLE)
     if given.preview:
-        return Answer(await _previewed(engine, chosen), status_code=202)
-    mass_id = await requeueing.begin(engine, chosen, given.rate, caller.actor)
-    _go_on(api, engine, mass_id)
-    return Answer(_told(await requeueing.look(engine, mass_id)), status_code=202)
+        return Answer(await api.as_role(ROLE, lambda engine: _previewed(engine, chosen)), status_code=202)
+    return Answer(_told(await requeues.begin(api, chosen, given.rate, caller.actor)), status_code=202)
 
 
 @router.get(
@@ -178,7 +185,7 @@ async def requeue_many(given: RequeueFilter, api: Has, caller: By) -> Answer:
 )
 async def show_requeue(id: Id, api: Has) -> Answer:
     """Its counts grow until it is done."""
-    return Answer(_told(await api.as_role(ROLE, lambda engine: requeueing.look(engine, id))))
+    return Answer(_told(await requeues.look(api, id)))
 
 
 @router.post(
@@ -188,11 +195,7 @@ async def show_requeue(id: Id, api: Has) -> Answer:
 )
 async def resume_requeue(id: Id, api: Has) -> Answer:
     """After the server that worked on it was stopped. On one that is over this changes nothing."""
-    engine = await api.pools.engine(ROLE)
-    stands = await requeueing.look(engine, id)
-    if stands.status is MassRequeueStatus.RUNNING:
-        _go_on(api, engine, id)
-    return Answer(_told(stands), status_code=202)
+    return Answer(_told(await requeues.resume(api, id)), status_code=202)
 
 
 @router.post(
@@ -202,7 +205,7 @@ async def resume_requeue(id: Id, api: Has) -> Answer:
 )
 async def cancel_requeue(id: Id, api: Has, caller: By) -> Answer:
     """What was requeued stays so, the rest stays dead."""
-    return Answer(_told(await api.as_role(ROLE, lambda engine: requeueing.cancel(engine, id, caller.actor))))
+    return Answer(_told(await requeues.cancel(api, id, caller.actor)))
 
 
 @router.post(
@@ -214,11 +217,6 @@ async def requeue(id: Id, api: Has, caller: By) -> Answer:
     """As a new delivery of the next generation. Asked twice, also at the same time, it is made once."""
     done = await api.as_role(ROLE, lambda engine: requeueing.requeue(engine, [id], caller.actor))
     return one_generation(done[0], f"dead letter {id}")
-
-
-def _go_on(api: Api, engine: Engine, mass_id: int) -> None:
-    """Beside the answer; whatever stops it, it can be resumed."""
-    api.background.begin(f"requeue {mass_id}", requeueing.run(engine, mass_id, lambda stands: None))
 
 
 async def _previewed(engine: Engine, chosen: Filter) -> dict[str, Any]:

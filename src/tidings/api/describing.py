@@ -71,7 +71,7 @@ def about(
     of_all_domains: bool = False,
 ) -> dict[str, Any]:
     """The arguments of a route. `of_all_domains`: not for keys that are bound to one."""
-    secured = ("unauthenticated", "forbidden") if scope else ()
+    secured = ("unauthenticated", "forbidden", "limit_reached") if scope else ()
     wrong = sorted({*_ANYWHERE, *secured, *codes})
     extra: dict[str, Any] = {}
     if scope:

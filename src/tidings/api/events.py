@@ -9,11 +9,12 @@ from pydantic import Field
 from tidings.api.context import By, Has
 from tidings.api.describing import Answer, CursorText, Domain, Id, Limit, PageOf, Shown, about, shown, stored_json
 from tidings.api.jobs import Job
-from tidings.api.paging import page
+from tidings.api.paging import page, paged
 from tidings.api.problems import Refused
 from tidings.api.publishing import MOST_EVENTS, Publisher
 from tidings.model.key import Scope
 from tidings.roles.observer.pages import EventFilter, PageObserver
+from tidings.roles.observer.searching import EventSearcher
 
 router = APIRouter(tags=["events"])
 
@@ -176,23 +177,25 @@ async def list_events(
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> Answer:
-    """Newest first. Of type, correlation id, external id and time one can be chosen; time goes with no domain."""
-    if sum(map(bool, (event_type, correlation_id, external_id, since or until))) > 1:
-        raise Refused("invalid", "Choose one of event_type, correlation_id, external_id and time: no index serves two.")
+    """Newest first. Type, time and domain go together; a correlation id or an external id goes with a domain only."""
+    if sum(map(bool, (correlation_id, external_id, event_type or since or until))) > 1:
+        raise Refused("invalid", "correlation_id and external_id can't be combined with others: these have few events.")
     domain = own or event_domain
-    if domain and (since or until):
-        raise Refused("invalid", "Time and domain can't be combined: no index would serve that.")
     if own and event_domain not in ("", own):
         return Answer({"items": [], "next_cursor": None})
     filter = EventFilter(domain, event_type, correlation_id, in_utc(since), in_utc(until))
 
-    async def read(observer: PageObserver, place: Any) -> Any:
-        if external_id:
-            return await observer.event_with_external_id(domain or "default", external_id)
-        return await observer.events(filter, limit, place)
+    async def by_name(observer: PageObserver, place: Any) -> Any:
+        return await observer.event_with_external_id(domain or "default", external_id)
 
-    filters = {**vars(filter), "external_id": external_id}
-    return Answer(await page(api, "events", filters, cursor, read, lambda row: shown(Event, row)))
+    async def search(searcher: EventSearcher, place: Any) -> Any:
+        return await searcher.page(filter, limit, place)
+
+    if external_id:
+        return Answer(await page(api, "event", {"name": external_id}, cursor, by_name, lambda row: shown(Event, row)))
+    return Answer(
+        await paged(api, "events", vars(filter), cursor, EventSearcher, search, lambda row: shown(Event, row))
+    )
 
 
 @router.get("/events/{id}", summary="One event with its whole trace", **about(Scope.VIEWER, TracedEvent, "not_found"))

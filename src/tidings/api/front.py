@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import math
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -12,12 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidings.api.context import Api, refuse_unless
+from tidings.api.denials import Denials
 from tidings.api.faults import announce
+from tidings.api.origins import origin
 from tidings.api.problems import CONTENT_TYPE, Refused, document, of_error
 from tidings.api.publishing import MOST_BYTES, Publisher
-from tidings.decisions.keys import what_is_wrong
+from tidings.api.throttle import name_of
+from tidings.console.app import FORM, is_of_console
+from tidings.decisions.keys import may_be_guessed, what_is_wrong
 from tidings.errors import TidingsError
 from tidings.model.key import Caller, Scope
+from tidings.telemetry.asking import asking
 
 Message = MutableMapping[str, Any]
 ASGIScope = MutableMapping[str, Any]
@@ -33,6 +39,8 @@ _ROOM = 64 * 1024
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 _PUBLISH = ("POST", "/v1/events")
+JSON = b"application/json"
+FORBIDDEN = 403
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -40,11 +48,7 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _STRICT = b"default-src 'none'; frame-ancestors 'none'"
-# The page of FastAPI brings its script from there.
-_DOCS = (
-    b"default-src 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data: https://fastapi.tiangolo.com;"
-    b" script-src 'unsafe-inline' https://cdn.jsdelivr.net; style-src 'unsafe-inline' https://cdn.jsdelivr.net"
-)
+_DOCS = b"default-src 'none'; style-src 'self'; frame-ancestors 'none'"
 
 
 @dataclass
@@ -59,8 +63,13 @@ class Exchange:
     room: int
     taken: int = 0
     complete: bool = False
-    started: bool = False
+    status: int = 0
     extra: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        client = self.scope.get("client")
+        return client[0] if client else ""
 
     async def body(self) -> bytes:
         """All of it, with an end to patience and to size."""
@@ -87,7 +96,7 @@ class Exchange:
     async def say(self, message: Message) -> None:
         """As ASGI's send, with the headers that every answer has."""
         if message["type"] == "http.response.start":
-            self.started = True
+            self.status = message["status"]
             own = {name.lower() for name, _ in message.get("headers", ())}
             more = [*_HEADERS, (b"content-security-policy", _policy(self.scope["path"])), *self.extra]
             message["headers"] = [
@@ -123,20 +132,32 @@ class Exchange:
 
 
 class Front:
-    def __init__(self, api: Api, app: App) -> None:
+    def __init__(self, api: Api, app: App, console: App) -> None:
         self._api = api
         self._app = app
+        self._console = console
         self._publisher = Publisher(api)
+        self._denials = Denials(api)
         self._most = api.limits.max_payload + _ROOM
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         headers = dict(scope["headers"])
+        if self._api.proxies and scope.get("client"):
+            peer, port = scope["client"]
+            scope["client"] = (origin(peer, headers, self._api.proxies), port)
         publishes = (scope["method"], scope["path"]) == _PUBLISH
         room = MOST_BYTES if publishes else self._most
         exchange = Exchange(scope, receive, send, headers, _request_id(headers), room)
         scope["tidings.request_id"], scope["tidings.api"] = exchange.request_id, self._api
+        with asking(exchange.request_id, exchange.address):
+            await self._serve(exchange, publishes)
+            if exchange.status == FORBIDDEN and (caller := scope.get("tidings.caller")):
+                await self._denials.denied(caller, scope["method"], scope["path"])
+
+    async def _serve(self, exchange: Exchange, publishes: bool) -> None:
+        scope = exchange.scope
         try:
             async with asyncio.timeout(SECONDS_TO_ARRIVE + SECONDS_TO_ANSWER):
                 await self._answer(exchange, publishes)
@@ -152,7 +173,10 @@ class Front:
             await self._refuse(exchange, of_error(TidingsError("")))
 
     async def _answer(self, exchange: Exchange, publishes: bool) -> None:
-        _check_body(exchange)
+        if is_of_console(exchange.scope["path"]):
+            await self._show(exchange)
+            return
+        _check_body(exchange, JSON)
         if exchange.scope["path"].startswith("/v1/"):
             exchange.scope["tidings.caller"] = await self._caller(exchange)
         if publishes:
@@ -160,6 +184,11 @@ class Front:
         else:
             body = await exchange.body()
             await self._app(exchange.scope, _replayed(body, exchange.receive), exchange.say)
+
+    async def _show(self, exchange: Exchange) -> None:
+        _check_body(exchange, FORM)
+        body = await exchange.body()
+        await self._console(exchange.scope, _replayed(body, exchange.receive), exchange.say)
 
     async def _publish(self, exchange: Exchange) -> None:
         caller: Caller = exchange.scope["tidings.caller"]
@@ -175,13 +204,28 @@ class Front:
         scheme, _, key = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
         if scheme.lower() != "bearer" or not key.strip():
             raise _unauthenticated("Send one header `Authorization: Bearer KEY`.")
-        caller = await self._api.checker.caller(key.strip())
+        caller = await self._known(key.strip(), exchange.address)
         if caller is None:
             raise _unauthenticated(what_is_wrong(key.strip()))
         return caller
 
+    async def _known(self, key: str, address: str) -> Caller | None:
+        """Whose key it is. From where too many were wrong lately, one that could have been guessed is not looked at."""
+        throttle, name = self._api.throttle, name_of(address)
+        wait = throttle.seconds_left(name)
+        if wait and may_be_guessed(key):
+            raise _too_often(wait)
+        caller = await self._api.checker.caller(key)
+        if caller is None:
+            throttle.failed(name)
+            if wait:
+                raise _too_often(wait)
+            if throttle.holds(name):
+                await self._denials.throttled(address)
+        return caller
+
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
-        if not exchange.started:
+        if not exchange.status:
             await exchange.refuse(refused)
 
 
@@ -195,15 +239,15 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def _check_body(exchange: Exchange) -> None:
+def _check_body(exchange: Exchange, wanted: bytes) -> None:
     length = exchange.headers.get(b"content-length", b"")
     has_body = b"transfer-encoding" in exchange.headers or length not in (b"", b"0")
     exchange.complete = not has_body
     if length.isdigit() and int(length[:20]) > exchange.room:
         raise _too_large(exchange.room)
     kind = exchange.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if has_body and exchange.scope["method"] in _WITH_BODY and kind != b"application/json":
-        raise Refused("unsupported_media_type", "Send JSON, with `Content-Type: application/json`.")
+    if has_body and exchange.scope["method"] in _WITH_BODY and kind != wanted:
+        raise Refused("unsupported_media_type", f"Send it with `Content-Type: {wanted.decode()}`.")
     if exchange.headers.get(b"content-encoding", b"identity") != b"identity":
         raise Refused("unsupported_media_type", "Send it uncompressed.")
 
@@ -223,6 +267,15 @@ def _policy(path: str) -> bytes:
 
 def _too_large(room: int) -> Refused:
     return Refused("too_large", f"A body may have {room} bytes here.")
+
+
+def _too_often(wait: float) -> Refused:
+    seconds = math.ceil(wait)
+    return Refused(
+        "limit_reached",
+        f"Too many keys from this address were wrong. Try again in {seconds} seconds.",
+        headers={"Retry-After": str(seconds)},
+    )
 
 
 def _unauthenticated(detail: str) -> Refused:

@@ -74,7 +74,9 @@ class FieldProblem(BaseModel):
     pointer: str = Field(
         description="JSON pointer into the body, or `?name` for a query parameter, `#name` for others."
     )
-    detail: str = Field(description="What is wrong with it, and what would be right.")
+    detail: str = Field(
+        description="What is wrong with it, and what would be right.", examples=["has a space in it; write order.paid"]
+    )
 
 
 class Problem(BaseModel):
@@ -99,8 +101,8 @@ class Problem(BaseModel):
 
     type: str = Field(description="`urn:tidings:problem:` and the code.")
     title: str = Field(description="What kind of problem this is, in words.")
-    status: int = Field(description="The HTTP status, once more.")
-    detail: str = Field(description="What was wrong this time, and what to do.")
+    status: int = Field(description="The HTTP status, once more.", examples=[404])
+    detail: str = Field(description="What was wrong this time, and what to do.", examples=["There is no event 12."])
     instance: str = Field(description="The path that was asked for.")
     code: str = Field(description=f"One of: {', '.join(KINDS)}.", json_schema_extra={"enum": [*KINDS]})
     request_id: str = Field(description="Under which the server knows this request; also in the header X-Request-Id.")
@@ -128,7 +130,7 @@ def of_error(error: TidingsError) -> Refused:
     """What the caller is told of it. Nothing of the database's own words: they may quote rows and addresses."""
     match error:
         case InputRefused():
-            told = [(f"/{error.field}", error.what)] if error.field else []
+            told = [(f"/{part.field}", part.what) for part in error.parts if part.field]
             return Refused("invalid", _said(error), told)
         case NotFound():
             return Refused("not_found", error.what)

@@ -1,21 +1,24 @@
 """`/v1/routes`, `/v1/gates`, `/v1/routers`, `/v1/route-dead-letters`: which events go where, and whether at all."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Header, Path, Query
 from pydantic import Field
 
 from tidings.api.context import By, Has
 from tidings.api.describing import Answer, CursorText, Given, Id, Limit, PageOf, Shown, about, shown, stored_json
-from tidings.api.paging import paged
+from tidings.api.paging import page, paged
 from tidings.api.problems import Refused
+from tidings.db.engine import Engine
+from tidings.errors import Conflict
 from tidings.model.key import Scope
 from tidings.model.route import Route as StoredRoute
 from tidings.model.route import RouteTarget
 from tidings.roles.observer.pages import Page
-from tidings.roles.observer.routing import END, RoutingObserver
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import replay as replay_letter
 from tidings.roles.routes import gates, routes
 
@@ -66,6 +69,7 @@ class Route(Shown):
     task_biz_type: str = Field(description="For tasks: their type.")
     enabled: bool = Field(description="Whether it makes anything.")
     dry_run: bool = Field(description="Whether it only records what it would do.")
+    version: str = Field(description="Another one after each change; the ETag.", examples=["9f86d081884c7d65"])
 
 
 class GateChange(Given):
@@ -144,7 +148,7 @@ class RouteDeadLetterWithEvent(RouteDeadLetter):
     event_snapshot: Any = Field(description="The whole event.")
 
 
-class Replayed(Shown):
+class RouteReplay(Shown):
     """What a replay came to."""
 
     dead_letter_id: int = Field(description="Which one.")
@@ -162,7 +166,16 @@ async def list_routes(api: Has, limit: Limit = 50, cursor: CursorText = None) ->
         rows = await observer.routes(limit, place[0] if place else 0)
         return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
 
-    return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: shown(Route, row)))
+    return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: _told(_route(row))))
+
+
+@router.get("/routes/{id}", summary="One route", **about(Scope.VIEWER, Route, "not_found", of_all_domains=True))
+async def show_route(id: Id, api: Has) -> Answer:
+    """Its `version` is also the ETag, for `If-Match`."""
+    found = await api.as_role(
+        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.route(id))
+    )
+    return _answer(_route(found))
 
 
 @router.post(
@@ -172,24 +185,42 @@ async def add_route(given: NewRoute, api: Has, caller: By) -> Answer:
     """One with the same patterns and target is refused: neither would be the more specific one."""
     route = StoredRoute(id=0, **given.model_dump())
     made = await api.as_role(ROLE, lambda engine: routes.add(engine, route, caller.actor))
-    return Answer(shown(Route, asdict(made)), status_code=201)
+    return _answer(made, status=201)
 
 
-@router.patch("/routes/{id}", summary="Change a route", **about(Scope.ADMIN, Route, "not_found", of_all_domains=True))
-async def change_route(id: Id, given: RouteChanges, api: Has, caller: By) -> Answer:
+@router.patch(
+    "/routes/{id}",
+    summary="Change a route",
+    **about(Scope.ADMIN, Route, "not_found", "precondition_failed", of_all_domains=True),
+)
+async def change_route(
+    id: Id,
+    given: RouteChanges,
+    api: Has,
+    caller: By,
+    if_match: Annotated[
+        str | None, Header(description="The ETag that you have seen; nothing is changed if it is another now.")
+    ] = None,
+) -> Answer:
     """Only what is given."""
     changes = {name: value for name, value in given.model_dump(exclude_unset=True).items() if value is not None}
     if not changes:
         raise Refused("invalid", "There is nothing to change.")
-    made = await api.as_role(ROLE, lambda engine: routes.edit(engine, id, caller.actor, **changes))
-    return Answer(shown(Route, asdict(made)))
+    expected = None if if_match is None or if_match.strip() == "*" else if_match.strip().strip('"')
+
+    async def work(engine: Engine) -> StoredRoute:
+        return await routes.edit(engine, id, caller.actor, expected_version=expected, **changes)
+
+    try:
+        return _answer(await api.as_role(ROLE, work))
+    except Conflict as error:
+        raise Refused("precondition_failed", f"{error.what} {error.remedy}") from error
 
 
 @router.delete("/routes/{id}", summary="Remove a route", **about(Scope.ADMIN, Route, "not_found", of_all_domains=True))
 async def remove_route(id: Id, api: Has, caller: By) -> Answer:
     """Answers with what it was."""
-    gone = await api.as_role(ROLE, lambda engine: routes.remove(engine, id, caller.actor))
-    return Answer(shown(Route, asdict(gone)))
+    return Answer(_told(await api.as_role(ROLE, lambda engine: routes.remove(engine, id, caller.actor))))
 
 
 @router.get("/gates", summary="List gates", **about(Scope.VIEWER, Gates, of_all_domains=True))
@@ -256,14 +287,16 @@ async def list_route_dead_letters(
 ) -> Answer:
     """Newest first."""
 
-    async def read(observer: RoutingObserver, place: Any) -> Page:
-        rows = await observer.route_dead_letters(limit, place[0] if place else END, resolved_too=resolved_too)
-        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
-
     filters = {"resolved_too": resolved_too}
-    name = "route-dead-letters"
     return Answer(
-        await paged(api, name, filters, cursor, RoutingObserver, read, lambda row: shown(RouteDeadLetter, row))
+        await page(
+            api,
+            "route-dead-letters",
+            filters,
+            cursor,
+            lambda observer, place: observer.route_dead_letters(resolved_too, limit, place),
+            lambda row: shown(RouteDeadLetter, row),
+        )
     )
 
 
@@ -283,9 +316,22 @@ async def show_route_dead_letter(id: Id, api: Has) -> Answer:
 @router.post(
     "/route-dead-letters/{id}/replay",
     summary="Route it again",
-    **about(Scope.OPERATOR, Replayed, "not_found", "gate_closed", of_all_domains=True),
+    **about(Scope.OPERATOR, RouteReplay, "not_found", "gate_closed", of_all_domains=True),
 )
 async def replay(id: Id, api: Has, caller: By) -> Answer:
     """From the snapshot, as the next attempt, if the gates are open."""
     done = await api.as_role("event_router", lambda engine: replay_letter(engine, id, caller.actor))
-    return Answer(shown(Replayed, vars(done)))
+    return Answer(shown(RouteReplay, vars(done)))
+
+
+def _route(row: Mapping[str, Any]) -> StoredRoute:
+    fields = {name: row[name] for name in StoredRoute.__dataclass_fields__}
+    return StoredRoute(**{**fields, "target": RouteTarget(row["target"])})
+
+
+def _told(route: StoredRoute) -> dict[str, Any]:
+    return shown(Route, {**asdict(route), "version": route.version})
+
+
+def _answer(route: StoredRoute, status: int = 200) -> Answer:
+    return Answer(_told(route), status_code=status, headers={"ETag": f'"{route.version}"'})

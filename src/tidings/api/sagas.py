@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tidings.api.context import By, Has
 from tidings.api.describing import BIGGEST_ID, Answer, CursorText, Domain, Id, Limit, PageOf, Shown, about, shown
+from tidings.api.events import VISIBLE, in_utc
 from tidings.api.generations import Generation, one_generation
 from tidings.api.jobs import Job
 from tidings.api.paging import page
@@ -15,7 +16,7 @@ from tidings.api.problems import Refused
 from tidings.model.key import Scope
 from tidings.model.saga import SAGA_MOVES, SagaStatus
 from tidings.roles.dead_letters import requeueing
-from tidings.roles.observer.pages import PageObserver
+from tidings.roles.observer.pages import PageObserver, SagaFilter
 
 router = APIRouter(tags=["sagas"])
 Moment = datetime.datetime
@@ -50,24 +51,34 @@ async def list_sagas(
     api: Has,
     own: Domain,
     event_id: Annotated[int | None, Query(ge=1, le=BIGGEST_ID, description="Only those of this event.")] = None,
+    correlation_id: Annotated[str, Query(max_length=128, pattern=VISIBLE, description="Only of such events.")] = "",
     status: Annotated[SagaStatus | None, Query(description="Only these.")] = None,
     subscription_id: Annotated[int | None, Query(ge=1, le=BIGGEST_ID, description="Only to this one.")] = None,
+    event_type: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only of events of it.")] = "",
+    since: Annotated[Moment | None, Query(description="Made then or later; UTC where no zone is said.")] = None,
+    until: Annotated[Moment | None, Query(description="Made then or before.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> Answer:
     """Newest first; those of one status that is not final, the longest due first."""
-    if event_id and (status or subscription_id):
-        raise Refused("invalid", "event_id can't be combined with others: an event has few deliveries.")
-    waits = status is not None and bool(SAGA_MOVES[status]) and not own
+    filter = SagaFilter(own, status or "", subscription_id or 0, event_type, in_utc(since), in_utc(until))
+    if (event_id and correlation_id) or ((event_id or correlation_id) and filter != SagaFilter(own)):
+        raise Refused(
+            "invalid", "event_id and correlation_id can't be combined with others: these have few deliveries."
+        )
+    waits = status is not None and bool(SAGA_MOVES[status])
+    by_due = waits and filter == SagaFilter(status=status or "", subscription_id=subscription_id or 0)
 
     async def read(observer: PageObserver, place: Any) -> Any:
         if event_id:
             return await observer.sagas_of_event(event_id, own, limit, place)
-        if status is not None and waits:
+        if correlation_id:
+            return await observer.sagas_with_correlation_id(correlation_id, own, limit, place)
+        if status is not None and by_due:
             return await observer.open_sagas(status, subscription_id or 0, limit, place)
-        return await observer.sagas(own, status or "", subscription_id or 0, limit, place)
+        return await observer.sagas(filter, limit, place)
 
-    filters = {"event": event_id, "status": status, "subscription": subscription_id, "own": own}
+    filters = {**vars(filter), "event": event_id, "correlation_id": correlation_id}
     return Answer(await page(api, "sagas", filters, cursor, read, lambda row: shown(Saga, row)))
 
 

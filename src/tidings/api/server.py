@@ -103,6 +103,7 @@ async def open_api(
             missing_steps=missing_steps,
             metrics=metrics,
             background=background,
+            proxies=settings.server.trusted_proxies,
         )
     finally:
         await background.stop()

@@ -2,12 +2,12 @@
 
 import datetime
 import re
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Query
 from pydantic import Field
 
+from tidings.api import subscribing
 from tidings.api.context import Api, By, Has
 from tidings.api.describing import (
     Answer,
@@ -21,23 +21,18 @@ from tidings.api.describing import (
     about,
     shown,
 )
-from tidings.api.events import in_utc
+from tidings.api.events import VISIBLE, in_utc
 from tidings.api.paging import page
 from tidings.api.problems import Refused
 from tidings.errors import Conflict
 from tidings.model.key import Scope
 from tidings.model.subscription import Verification
-from tidings.roles.observer.pages import Page, PageObserver
+from tidings.roles.observer.pages import Page, PageObserver, SubscriptionFilter
 from tidings.roles.observer.subscriptions import SeenSubscription
-from tidings.roles.router.backfill import Backfilled, backfill
 from tidings.roles.subscriptions import actions
-from tidings.roles.verifier.actions import trust
-from tidings.roles.verifier.asking import ask_test, ask_verification
-from tidings.roles.verifier.operations import VerifierOperations
 
 router = APIRouter(tags=["subscriptions"])
 Moment = datetime.datetime
-ROLE, VERIFIER = "subscription_admin", "subscription_verifier"
 _ETAG = re.compile(r'(?:W/)?"?(\d{1,19})"?')
 
 _TYPE = Field(description="An event type, or a pattern: `order.paid`, `order.*`, `*`.", examples=["order.*"])
@@ -128,13 +123,19 @@ class Rotation(Given):
     secret: str | None = Field(default=None, description="One of your own; one is made when it is left out.")
 
 
+class Holding(Given):
+    """Why a subscription is held or resumed."""
+
+    reason: str = Field("", max_length=500, description="It is kept with the audit log.", examples=["maintenance"])
+
+
 class Replay(Given):
     """What to make up for."""
 
     since: Moment = Field(description="From when on.", examples=["2026-01-31T10:00:00Z"])
 
 
-class Replayed(Shown):
+class SubscriptionReplay(Shown):
     """A batch of a replay."""
 
     looked_at: int = Field(description="How many past events were looked at so far.")
@@ -157,32 +158,37 @@ class Asked(Shown):
 )
 async def create(given: NewSubscription, api: Has, caller: By) -> Answer:
     """Unverified, unless its host is on the allow lists and `verification` is `none`. The secret is shown only now."""
-    fields = given.model_dump(mode="json", exclude_unset=True)
-
-    async def work(engine: Any) -> actions.Created:
-        return await actions.create(engine, fields, actor=caller.actor, rules=api.rules, vault=api.vault())
-
-    made = await api.as_role(ROLE, work)
-    if made.subscription.verification is Verification.NONE:
-        await _trust(api, made.subscription.id, caller.actor)
-    seen = await _look(api, made.subscription.id, "")
-    return Answer({**_told(seen), "secret": made.secret}, status_code=201, headers=_etag(seen))
+    seen, secret = await subscribing.create(api, given.model_dump(mode="json", exclude_unset=True), caller.actor)
+    return Answer({**_told(seen), "secret": secret}, status_code=201, headers=_etag(seen))
 
 
 @router.get("/subscriptions", summary="List subscriptions", **about(Scope.VIEWER, PageOf[Subscription], "bad_cursor"))
-async def list_subscriptions(api: Has, own: Domain, limit: Limit = 50, cursor: CursorText = None) -> Answer:
+async def list_subscriptions(
+    api: Has,
+    own: Domain,
+    event_type: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only with exactly this type.")] = "",
+    event_domain: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only of this domain.")] = "",
+    active: Annotated[bool | None, Query(description="Only those that take part in routing, or do not.")] = None,
+    verified: Annotated[bool | None, Query(description="Only those that may be sent to, or may not.")] = None,
+    paused: Annotated[bool | None, Query(description="Only those that are held, or are not.")] = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> Answer:
     """In the order in which they were made."""
+    if own and event_domain not in ("", own):
+        return Answer({"items": [], "next_cursor": None})
+    filter = SubscriptionFilter(own or event_domain, event_type, active, verified, paused)
 
     async def read(observer: PageObserver, place: Any) -> Page:
-        return await observer.subscriptions(own, limit, place)
+        return await observer.subscriptions(filter, limit, place)
 
-    return Answer(await page(api, "subscriptions", {"own": own}, cursor, read, _told))
+    return Answer(await page(api, "subscriptions", vars(filter), cursor, read, _told))
 
 
 @router.get("/subscriptions/{id}", summary="One subscription", **about(Scope.VIEWER, Subscription, "not_found"))
 async def show(id: Id, api: Has, own: Domain) -> Answer:
     """Its `config_version` is also the ETag, for `If-Match`."""
-    return _answer(await _look(api, id, own))
+    return _answer(await subscribing.look(api, id, own))
 
 
 @router.patch(
@@ -203,20 +209,10 @@ async def change(
     fields = given.model_dump(mode="json", exclude_unset=True)
     if not fields:
         raise Refused("invalid", "There is nothing to change.")
-    expected = _expected(if_match)
-
-    async def work(engine: Any) -> Any:
-        return await actions.edit(
-            engine, id, fields, actor=caller.actor, rules=api.rules, vault=api.vault(), expected_version=expected
-        )
-
     try:
-        outcome = await api.as_role(ROLE, work)
+        return _answer(await subscribing.change(api, id, fields, caller.actor, _expected(if_match)))
     except Conflict as error:
         raise Refused("precondition_failed", f"{error.what} {error.remedy}") from error
-    if outcome.subscription.verification is Verification.NONE:
-        await _trust(api, id, caller.actor)
-    return _answer(await _look(api, id, ""))
 
 
 @router.post(
@@ -224,10 +220,11 @@ async def change(
     summary="Hold a subscription",
     **about(Scope.OPERATOR, Subscription, "not_found", of_all_domains=True),
 )
-async def pause(id: Id, api: Has, caller: By) -> Answer:
+async def pause(id: Id, api: Has, caller: By, given: Holding | None = None) -> Answer:
     """Deliveries are still made, nothing is sent, nothing is lost."""
-    await api.as_role(ROLE, lambda engine: actions.pause(engine, id, actor=caller.actor))
-    return _answer(await _look(api, id, ""))
+    reason = given.reason if given else ""
+    await api.as_role(subscribing.ADMIN, lambda engine: actions.pause(engine, id, actor=caller.actor, reason=reason))
+    return _answer(await subscribing.look(api, id))
 
 
 @router.post(
@@ -235,10 +232,11 @@ async def pause(id: Id, api: Has, caller: By) -> Answer:
     summary="End a pause",
     **about(Scope.OPERATOR, Subscription, "not_found", of_all_domains=True),
 )
-async def resume(id: Id, api: Has, caller: By) -> Answer:
+async def resume(id: Id, api: Has, caller: By, given: Holding | None = None) -> Answer:
     """What waited is sent, at the pace of the window."""
-    await api.as_role(ROLE, lambda engine: actions.resume(engine, id, actor=caller.actor))
-    return _answer(await _look(api, id, ""))
+    reason = given.reason if given else ""
+    await api.as_role(subscribing.ADMIN, lambda engine: actions.resume(engine, id, actor=caller.actor, reason=reason))
+    return _answer(await subscribing.look(api, id))
 
 
 @router.post(
@@ -260,7 +258,7 @@ async def rotate_secret(id: Id, api: Has, caller: By, given: Rotation | None = N
             secret=wanted.secret,
         )
 
-    return Answer({"id": id, "secret": await api.as_role(ROLE, work)})
+    return Answer({"id": id, "secret": await api.as_role(subscribing.ADMIN, work)})
 
 
 @router.post(
@@ -271,17 +269,7 @@ async def rotate_secret(id: Id, api: Has, caller: By, given: Rotation | None = N
 async def verify(id: Id, api: Has, caller: By) -> Answer:
     """A signed challenge is sent to the latest URL by the verifier; look at the subscription for how it ended. With the
     verification `none` the URL is put in force at once, if its host is on the allow lists."""
-    seen = (await _look(api, id, "")).subscription
-    check_id: int | None = None
-    if seen.verification is Verification.NONE:
-        await _trust(api, id, caller.actor)
-    else:
-        rules = api.rules.destinations
-        check_id = await api.as_role(
-            VERIFIER, lambda engine: ask_verification(engine, id, actor=caller.actor, rules=rules)
-        )
-    state = (await _look(api, id, "")).subscription.state
-    return Answer({"check_id": check_id, "state": state}, status_code=202)
+    return await _asked(api, id, await subscribing.verify(api, id, caller.actor))
 
 
 @router.post(
@@ -291,45 +279,25 @@ async def verify(id: Id, api: Has, caller: By) -> Answer:
 )
 async def test(id: Id, api: Has, caller: By) -> Answer:
     """Signed as a delivery would be; only to what is active and verified."""
-    rules = api.rules.destinations
-    check_id = await api.as_role(VERIFIER, lambda engine: ask_test(engine, id, actor=caller.actor, rules=rules))
-    state = (await _look(api, id, "")).subscription.state
-    return Answer({"check_id": check_id, "state": state}, status_code=202)
+    return await _asked(api, id, await subscribing.test(api, id, caller.actor))
 
 
 @router.post(
     "/subscriptions/{id}/replay",
     summary="Make up for what it missed",
-    **about(Scope.OPERATOR, Replayed, "not_found", "gate_closed", status=202, of_all_domains=True),
+    **about(Scope.OPERATOR, SubscriptionReplay, "not_found", "gate_closed", status=202, of_all_domains=True),
 )
 async def replay(id: Id, given: Replay, api: Has, caller: By) -> Answer:
     """Deliveries for past events that its routes would send to it now and that it never got. Answered after the first
     thousand events; the rest goes on by itself. Begun again at any time, nothing is sent twice."""
     since = in_utc(given.since)
     assert since is not None
-    batches = backfill(await api.pools.engine("event_router"), id, since, caller.actor)
-    first = await anext(batches)
-    if not first.is_done:
-        api.background.begin(f"replay of subscription {id}", _all(batches))
-    return Answer(vars(first), status_code=202)
+    return Answer(vars(await subscribing.replay(api, id, since, caller.actor)), status_code=202)
 
 
-async def _all(batches: AsyncIterator[Backfilled]) -> None:
-    async for _ in batches:
-        pass
-
-
-async def _look(api: Api, id: int, own: str) -> SeenSubscription:
-    return await api.as_role(
-        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.subscription(id, own))
-    )
-
-
-async def _trust(api: Api, id: int, actor: str) -> None:
-    async def work(operations: VerifierOperations) -> bool:
-        return await trust(operations, id, actor=actor, rules=api.rules.destinations)
-
-    await api.as_role(VERIFIER, lambda engine: VerifierOperations.step(engine, work))
+async def _asked(api: Api, id: int, check_id: int | None) -> Answer:
+    state = (await subscribing.look(api, id)).subscription.state
+    return Answer({"check_id": check_id, "state": state}, status_code=202)
 
 
 def _told(seen: SeenSubscription) -> dict[str, Any]:

@@ -10,14 +10,16 @@ from pydantic import Field
 
 from tidings.api.context import By, Has
 from tidings.api.describing import Answer, CursorText, Given, Id, Limit, PageOf, Shown, about, shown, stored_json
-from tidings.api.events import VISIBLE
+from tidings.api.events import VISIBLE, in_utc
 from tidings.api.paging import paged
 from tidings.api.problems import Refused
 from tidings.decisions.submitting import accept_task
 from tidings.model.key import Scope
+from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
 from tidings.roles.observer.pages import Page
-from tidings.roles.observer.tasks import END, TaskObserver
+from tidings.roles.observer.task_pages import TaskFilter, TaskPages
+from tidings.roles.observer.tasks import TaskObserver
 from tidings.roles.task_producer.operations import TaskProducerOperations
 from tidings.roles.tasks import commands
 
@@ -139,20 +141,28 @@ async def list_tasks(
     biz_key: Annotated[
         str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$", description="With biz_type: only of this key.")
     ] = "",
+    status: Annotated[int | None, Query(ge=0, le=4, description=f"Only these: {_STATUS}")] = None,
     archived: Annotated[bool, Query(description="Those of the history.")] = False,
+    since: Annotated[Moment | None, Query(description="With archived: archived then or later.")] = None,
+    until: Annotated[Moment | None, Query(description="With archived: archived then or before.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> Answer:
-    """Newest first; of one type by business key."""
+    """Newest first; of one type by business key; of one status that waits, the sooner first."""
     if biz_key and not biz_type:
         raise Refused("invalid", "A business key belongs to a type.", [("?biz_key", "needs biz_type")])
+    if biz_key and (status is not None or since or until):
+        raise Refused("invalid", "A business key can't be combined with more: it has few tasks.")
+    if (since or until) and not archived:
+        raise Refused("invalid", "Only the history is known by time.", [("?since", "needs archived=true")])
+    chosen = None if status is None else TaskStatus(status)
+    filter = TaskFilter(biz_type, biz_key, chosen, in_utc(since), in_utc(until))
 
-    async def read(observer: TaskObserver, place: Any) -> Page:
-        rows = await _read(observer, biz_type, biz_key, archived, limit, place[0] if place else 0)
-        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
+    async def read(observer: TaskPages, place: Any) -> Page:
+        return await (observer.history if archived else observer.queue)(filter, limit, place)
 
-    filters = {"type": biz_type, "key": biz_key, "archived": archived}
-    return Answer(await paged(api, "tasks", filters, cursor, TaskObserver, read, lambda row: shown(Task, row)))
+    filters = {**vars(filter), "archived": archived}
+    return Answer(await paged(api, "tasks", filters, cursor, TaskPages, read, lambda row: shown(Task, row)))
 
 
 @router.get("/tasks/{id}", summary="One task", **about(Scope.VIEWER, WholeTask, "not_found", of_all_domains=True))
@@ -183,22 +193,6 @@ async def cancel(id: Id, api: Has, caller: By, given: Cancellation | None = None
     reason = given.reason if given else ""
     (done,) = await api.as_role(ROLE, lambda engine: commands.cancel(engine, [id], reason, caller.actor))
     return _commanded(done)
-
-
-async def _read(
-    observer: TaskObserver, biz_type: str, biz_key: str, archived: bool, limit: int, last: int
-) -> list[Any]:
-    if archived and biz_key:
-        return await observer.archived_of_key(biz_type, biz_key, limit, last)
-    if archived and biz_type:
-        return await observer.archived_of_type(biz_type, limit, last)
-    if archived:
-        return await observer.archived(limit, last or END)
-    if biz_key:
-        return [] if last else await observer.task_of_key(biz_type, biz_key)
-    if biz_type:
-        return await observer.tasks_of_type(biz_type, limit, last)
-    return await observer.tasks(limit, last or END)
 
 
 def _commanded(done: TaskCommanded) -> Answer:

@@ -1,26 +1,24 @@
-"""`migrate`, `doctor` and `url`: making the database, looking at its health, finding the way to it."""
+"""`migrate` and `doctor`: making the database, looking at its health."""
 
 import asyncio
-import signal
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from tidings.cli.context import installation, settings
+from tidings.cli.context import installation
 from tidings.cli.gates import OPENING
-from tidings.cli.output import migration_progress, out, say, show_json
+from tidings.cli.output import out, say, show_json
+from tidings.cli.progress import migration_progress
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.address import read_address
 from tidings.db.migrations.printing import printed_migration, printed_roles
 from tidings.decisions.diagnosing import Finding, Health, is_well
 from tidings.doctor import examine
-from tidings.errors import SettingsInvalid
 from tidings.flow import OWNER
 from tidings.wiring import Installation
 
-_ENDING = {signal.SIGINT, signal.SIGTERM}
 MARKS = {Health.RIGHT: "[green]✔[/]", Health.DOUBTFUL: "[yellow]![/]", Health.WRONG: "[red]✘[/]"}
 
 
@@ -33,7 +31,6 @@ class Roles(StrEnum):
 def add_to(app: typer.Typer) -> None:
     app.command()(migrate)
     app.command()(doctor)
-    app.command()(url)
 
 
 def migrate(
@@ -118,23 +115,3 @@ def show_findings(findings: list[Finding], json: bool = False) -> None:
         remedy = f"\n[dim]→ {finding.remedy}[/]" if finding.remedy else ""
         table.add_row(MARKS[finding.health], finding.subject, finding.says.replace("[", "\\[") + remedy)
     out.print(table)
-
-
-def url(
-    role: Annotated[str, typer.Argument(help="Whose login to use.")] = OWNER,
-    hold: Annotated[bool, typer.Option("--hold", help="Keep the embedded database running until Ctrl-C.")] = False,
-) -> None:
-    """Print the database URL of a role, for psql and other tools."""
-    if role not in ALL_ROLES:
-        raise SettingsInvalid([f"{role!r} is no role; the roles are {', '.join(ALL_ROLES)}"])
-    found = Installation.look(settings())
-    if hold:
-        with Installation.find(settings(), progress=say) as held:
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-            out.out(held.access(role).url, highlight=False)
-            say("The database runs until Ctrl-C.")
-            signal.sigwait(_ENDING)
-        return
-    out.out(found.access(role).url, highlight=False)
-    if found.embedded is not None and not found.embedded.running:
-        say("The embedded database is not running now; `tidings url --hold` starts and keeps it.")

@@ -8,7 +8,8 @@ import typer
 from tidings.cli.acting import as_role, person
 from tidings.cli.generations import show_generations
 from tidings.cli.listing import AsJson, Limit, Shown, moment, say_more, show_list, show_one
-from tidings.cli.output import requeue_progress, say, show_json
+from tidings.cli.output import say, show_json
+from tidings.cli.progress import requeue_progress
 from tidings.errors import InputRefused
 from tidings.model.dead_letter import MassRequeueStatus
 from tidings.roles.dead_letters import requeueing
@@ -68,6 +69,7 @@ def requeue(
     all: Annotated[bool, typer.Option("--all", help="All there are now.")] = False,
     subscription: OfSubscription = None,
     error: Annotated[str, typer.Option(help="Only with this error code.")] = "",
+    type_: Annotated[str, typer.Option("--type", help="Only of events of this type.")] = "",
     since: Annotated[
         str | None, typer.Option(help="Only given up since then: 2026-01-31T10:00:00Z, or 2h, 3d.")
     ] = None,
@@ -80,17 +82,18 @@ def requeue(
 
     Ends with 1 if any that was named is refused.
     """
-    by_filter = bool(all or subscription or error or since or until)
+    by_filter = bool(all or subscription or error or type_ or since or until)
     if bool(ids) == by_filter:
         raise InputRefused(
             "Say which dead letters: their ids, or a filter.",
-            "Options --all, --subscription, --error, --since, --until.",
+            "Options --all, --subscription, --error, --type, --since, --until.",
         )
     if ids:
         done = as_role(ROLE, lambda engine: requeueing.requeue(engine, ids, person()), wakes="orchestrator")
         show_generations(done, as_json=json)
         return
-    chosen = Filter(moment(since, "since") or _EVER, moment(until, "until") or _NEVER, subscription or 0, error)
+    began, ended = moment(since, "since") or _EVER, moment(until, "until") or _NEVER
+    chosen = Filter(began, ended, subscription or 0, error, type_)
     seen = as_role(ROLE, lambda engine: requeueing.preview(engine, chosen))
     _show_preview(seen, rate)
     if not seen.total:

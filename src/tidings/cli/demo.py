@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from tidings.cli.context import FLAGS
 from tidings.cli.database import Roles, run_migrations
+from tidings.cli.flags import FLAGS
 from tidings.cli.output import err, out, say
 from tidings.cli.reconcile import show_ledger
 from tidings.cli.running import run_in_loop

@@ -8,7 +8,8 @@ from rich.table import Table
 
 from tidings.cli.acting import as_role
 from tidings.cli.listing import AsJson, moment
-from tidings.cli.output import counting_progress, out, show_json
+from tidings.cli.output import out, show_json
+from tidings.cli.progress import counting_progress
 from tidings.db.engine import Engine
 from tidings.model.ledger import DELIVERY_FATES, EVENT_FATES, Ledger
 from tidings.roles.observer.reconciling import Moment, reconcile

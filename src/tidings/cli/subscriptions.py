@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +14,8 @@ from tidings.cli import subscription_view as view
 from tidings.cli.acting import person
 from tidings.cli.context import installation
 from tidings.cli.listing import AsJson, Limit, moment
-from tidings.cli.output import replay_progress, say
+from tidings.cli.output import say
+from tidings.cli.progress import replay_progress
 from tidings.decisions.subscribing import LIMITS
 from tidings.errors import SubscriptionRefused
 from tidings.model.endpoint_check import CheckOutcome
@@ -53,6 +55,7 @@ BaseDelay = Annotated[str | None, typer.Option(help="Delay after the first failu
 Timeout = Annotated[str | None, typer.Option(help="Deadline of one request.", metavar="DURATION")]
 MaxInFlight = Annotated[str | None, typer.Option(help="Requests at a time for each worker.", metavar="NUMBER")]
 Wait = Annotated[str, typer.Option(help="How long to wait for the call.", metavar="DURATION")]
+Reason = Annotated[str, typer.Option(help="Why, for those who read the audit log.")]
 Secret = Annotated[str | None, typer.Option(help="A secret of your own, whsec_…; - reads it from standard input.")]
 
 
@@ -223,15 +226,15 @@ def send_test(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
 
 
 @app.command()
-def pause(id: Id, json: AsJson = False) -> None:
+def pause(id: Id, reason: Reason = "", json: AsJson = False) -> None:
     """Hold: events are still kept for it, nothing is sent, nothing is lost."""
-    _switch(actions.pause, id, "paused", json)
+    _switch(partial(actions.pause, reason=reason), id, "paused", json)
 
 
 @app.command()
-def resume(id: Id, json: AsJson = False) -> None:
+def resume(id: Id, reason: Reason = "", json: AsJson = False) -> None:
     """End a pause; what waited is sent."""
-    _switch(actions.resume, id, "resumed", json)
+    _switch(partial(actions.resume, reason=reason), id, "resumed", json)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """Why something is where it is, in plain words, from what the tables say about it."""
 
 import datetime
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,7 +82,13 @@ def explain_absent_event(id: int, routing: RoutingFacts, writers: Sequence[Row])
         Reason(f"Router {hole['worker_name']} watches for it and routes it as soon as it appears.", hole["seen_at"])
         for hole in routing.holes
     ]
-    reasons += [
+    headline = "Its number was drawn by a transaction that may still be open. Other events do not wait for it."
+    return Explanation(subject, headline, is_over=False, reasons=(*reasons, *explain_writers(writers)))
+
+
+def explain_writers(writers: Sequence[Row]) -> tuple[Reason, ...]:
+    """Whose transactions may still bring events, as far as a server shows that."""
+    return tuple(
         Reason(
             f"Session {one['pid']} ({one['application'] or 'no name'}) has had a transaction open that writes events"
             f" for {one['open_seconds'] or 0:.0f} s.",
@@ -89,9 +96,7 @@ def explain_absent_event(id: int, routing: RoutingFacts, writers: Sequence[Row])
         )
         for one in writers
         if one["pid"]
-    ]
-    headline = "Its number was drawn by a transaction that may still be open. Other events do not wait for it."
-    return Explanation(subject, headline, is_over=False, reasons=tuple(reasons))
+    )
 
 
 def _headline(parts: Sequence[Explanation], attempts: Sequence[Row]) -> str:
@@ -285,13 +290,18 @@ def _why_held(facts: SagaFacts) -> Iterator[Reason]:
         return
     name = f"Subscription {subscription['id']}"
     if subscription["paused"]:
-        by = f" by {facts.held_by['actor']}" if facts.held_by else ""
+        by = f" by {facts.held_by['actor']}{_why_paused(facts.held_by)}" if facts.held_by else ""
         since = facts.held_by["created_at"] if facts.held_by else None
         yield Reason(f"{name} was paused{by}.", since, f"tidings subscriptions resume {subscription['id']}")
     if not subscription["active"]:
         yield Reason(f"{name} is not active.", remedy=f"tidings subscriptions activate {subscription['id']}")
     if not subscription["verified"]:
         yield Reason(f"{name} is not verified.", remedy=f"tidings subscriptions verify {subscription['id']}")
+
+
+def _why_paused(deed: Row) -> str:
+    reason = json.loads(deed["detail"] or "{}").get("reason")
+    return f" ({reason})" if reason else ""
 
 
 def _lane(lane: Row) -> str:

@@ -21,6 +21,7 @@ SECRET_BYTES = 32
 LONGEST_KEY = 512
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX = "tid_"
+_OWN = "own-"
 _FORM = re.compile(r"(tid_([0-9A-Za-z]{12})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 _LONGEST_LIFETIME = 100 * 365 * 86_400.0
 _DOMAIN_SCOPES = {Scope.PUBLISHER, Scope.VIEWER}
@@ -38,7 +39,12 @@ def public_id_of(key: str) -> str:
     if found and _checksum(found[1]) == found[3]:
         return found[2]
     # A dash is no digit of base62: it is never the id of a key of ours.
-    return f"own-{hashlib.sha256(b'tidings key id:' + key.encode()).hexdigest()[:24]}"
+    return f"{_OWN}{hashlib.sha256(b'tidings key id:' + key.encode()).hexdigest()[:24]}"
+
+
+def may_be_guessed(key: str) -> bool:
+    """One that an operator chose may be; those of ours have 256 bits of chance."""
+    return public_id_of(key).startswith(_OWN)
 
 
 def what_is_wrong(key: str) -> str:

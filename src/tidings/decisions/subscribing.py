@@ -98,6 +98,13 @@ def check_overlap(raw: Any) -> int:
     return math.ceil(_number(raw, "overlap_seconds", 0, LONGEST_OVERLAP))
 
 
+def check_reason(raw: str) -> str:
+    """Why somebody holds or resumes a subscription, for those who read the audit log."""
+    if len(raw) > MAX_DESCRIPTION or not raw.isprintable():
+        raise SubscriptionRefused(f"A reason must be one line of at most {MAX_DESCRIPTION} signs.", field="reason")
+    return raw.strip()
+
+
 def _read(
     given: Mapping[str, Any],
     readers: Mapping[str, Reader],
@@ -120,7 +127,9 @@ def _refuse_all(problems: Iterable[SubscriptionRefused]) -> None:
     if found:
         told = [f"  - {each.what}{f' {each.remedy}' if each.remedy else ''}" for each in found]
         raise SubscriptionRefused(
-            "\n".join(["The subscription can't be taken:", *told]), field=", ".join(each.field for each in found)
+            "\n".join(["The subscription can't be taken:", *told]),
+            field=", ".join(each.field for each in found),
+            parts=found,
         )
 
 

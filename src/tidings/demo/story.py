@@ -59,7 +59,7 @@ class Story:
             for receiver in four_receivers():
                 server = await receiver.serve(certificate)
                 stack.callback(server.close)
-                self.receivers.append((await self._subscribe(receiver), receiver))
+                self.receivers.append((await subscribe(self.found, self.rules, receiver), receiver))
             settings = self.found.settings
             # Its port may be taken by an installation that is no demonstration.
             names = [name for name in everything(settings) if name != API]
@@ -101,24 +101,12 @@ class Story:
         """How many events it subscribes to."""
         return self.events if receiver.event_type == "*" else self.events // len(TYPES)
 
-    async def _subscribe(self, receiver: Receiver) -> int:
-        given = {"event_type": receiver.event_type, "callback_url": receiver.url, "verification": "none"}
-        async with self.found.engine("subscription_admin", size=1) as engine:
-            made = await actions.create(engine, given, actor=ACTOR, rules=self.rules, vault=self.found.vault())
-        receiver.secret = made.secret
-        id = made.subscription.id
-        async with self.found.engine("subscription_verifier", size=1) as engine:
-            await VerifierOperations.step(
-                engine, lambda operations: trust(operations, id, actor=ACTOR, rules=self.rules.destinations)
-            )
-        return id
-
     async def _publish(self) -> None:
         async with self.found.engine("event_ingest_writer", size=2) as engine:
             ingest = Ingest(engine)
             numbers = range(1, self.events + 1)
             for first in range(0, self.events, AT_ONCE):
-                await ingest.publish([_order(number) for number in numbers[first : first + AT_ONCE]])
+                await ingest.publish([order(number) for number in numbers[first : first + AT_ONCE]])
             await ingest.close()
 
     async def _requeue(self) -> None:
@@ -147,6 +135,20 @@ class Story:
         return sum(count - 1 for _, receiver in self.receivers for count in receiver.taken.values())
 
 
-def _order(number: int) -> NewEvent:
+async def subscribe(found: Installation, rules: SubscriptionRules, receiver: Receiver) -> int:
+    """The subscription of a receiver that we trust, as it is ours."""
+    given = {"event_type": receiver.event_type, "callback_url": receiver.url, "verification": "none"}
+    async with found.engine("subscription_admin", size=1) as engine:
+        made = await actions.create(engine, given, actor=ACTOR, rules=rules, vault=found.vault())
+    receiver.secret = made.secret
+    id = made.subscription.id
+    async with found.engine("subscription_verifier", size=1) as engine:
+        await VerifierOperations.step(
+            engine, lambda operations: trust(operations, id, actor=ACTOR, rules=rules.destinations)
+        )
+    return id
+
+
+def order(number: int) -> NewEvent:
     payload = f'{{"order": {number}, "amount": "{number % 90 + 10}.50", "currency": "EUR"}}'.encode()
     return accept(TYPES[number % len(TYPES)], payload, correlation_id=str(uuid.uuid4()), limits=EventLimits(1024, 5))

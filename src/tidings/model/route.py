@@ -1,6 +1,7 @@
 """Where matching events go, and how one routing decision ended (seed 004)."""
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 
 ROUTING_GATE = "routing"
@@ -38,3 +39,8 @@ class Route:
     task_biz_type: str = ""
     enabled: bool = True
     dry_run: bool = False
+
+    @property
+    def version(self) -> str:
+        """Another one whenever anything of it is: so that nobody changes what they have not seen."""
+        return hashlib.sha256(repr(astuple(self)).encode()).hexdigest()[:16]

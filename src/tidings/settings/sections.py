@@ -9,12 +9,14 @@ from tidings.settings.kinds import choice, duration, duration_or_forever, list_o
 from tidings.settings.secret import DatabaseUrl, Secret
 from tidings.settings.texts import (
     Allowed,
+    Network,
     read_allowed_network,
     read_database_url,
     read_host,
     read_identifier,
     read_key,
     read_module,
+    read_network,
     read_path,
 )
 from tidings.settings.values import read_truth
@@ -44,6 +46,7 @@ class ServerSettings:
     host: Annotated[str, read_host]
     port: Annotated[int, whole_number(at_least=0, at_most=65_535)]
     metrics_port: Annotated[int, whole_number(at_least=0, at_most=65_535)]
+    trusted_proxies: Annotated[tuple[Network, ...], list_of(read_network)]
     admin_key: Annotated[Secret, read_key]
 
 

@@ -3,9 +3,8 @@
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
-
-import structlog
 
 from tidings.telemetry.bus import listen
 from tidings.telemetry.notices import (
@@ -120,6 +119,27 @@ _LEVELS = ("debug", "info", "warning", "error")
 def start_logging(log_format: str, log_level: str) -> None:
     """Writes a line to stderr for every notice from now on; `auto` is human on a terminal, JSON elsewhere."""
     human = log_format == "human" or (log_format == "auto" and sys.stderr.isatty())
+    shown = _LEVELS[_LEVELS.index(log_level) :]
+    # What would not be shown is not listened to, so that it need not be made.
+    listen(_writer(human, log_level), *(kind for kind, (level, _) in WORDING.items() if level in shown))
+
+
+def _writer(human: bool, log_level: str) -> Callable[[Notice], None]:
+    # Made for the first line: most commands have nothing to say, and need not load what would write it.
+    logger = cache(lambda: _logger(human, log_level))
+
+    def write(notice: Notice) -> None:
+        level, words = WORDING[type(notice)]
+        status = {"delivery_status": notice.delivery_status} if notice.delivery_status else {}
+        with suppress(OSError):  # whoever read our lines is gone; deliveries go on
+            getattr(logger(), level)(words, **vars(notice), **status)
+
+    return write
+
+
+def _logger(human: bool, log_level: str) -> Any:
+    import structlog
+
     renderer: Any = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[
@@ -130,16 +150,4 @@ def start_logging(log_format: str, log_level: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(log_level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    shown = _LEVELS[_LEVELS.index(log_level) :]
-    # What would not be shown is not listened to, so that it need not be made.
-    listen(_writer(structlog.get_logger()), *(kind for kind, (level, _) in WORDING.items() if level in shown))
-
-
-def _writer(logger: Any) -> Callable[[Notice], None]:
-    def write(notice: Notice) -> None:
-        level, words = WORDING[type(notice)]
-        status = {"delivery_status": notice.delivery_status} if notice.delivery_status else {}
-        with suppress(OSError):  # whoever read our lines is gone; deliveries go on
-            getattr(logger, level)(words, **vars(notice), **status)
-
-    return write
+    return structlog.get_logger()

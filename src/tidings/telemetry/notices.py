@@ -4,14 +4,26 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Notice:
-    """`delivery_status` is where the saga or job that it is about stands now, if it is about one."""
+    """`delivery_status` is where the saga or job that it is about stands now, if it is about one.
+
+    Compared and printed by what stands here: made for each kind, that would be a tenth of a command's start.
+    """
 
     delivery_status: ClassVar[str] = ""
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
 
-@dataclass(frozen=True)
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ServerAwaited(Notice):
     """The database did not answer; we go on trying."""
 
@@ -20,7 +32,7 @@ class ServerAwaited(Notice):
     waited_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StepRetried(Notice):
     """A transient error of the database; the whole step is run again."""
 
@@ -29,14 +41,14 @@ class StepRetried(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MigrationStepApplied(Notice):
     version: int
     step: str
     purpose: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RightsChanged(Notice):
     """The grants of the server were brought in line with the map."""
 
@@ -44,7 +56,7 @@ class RightsChanged(Notice):
     revoked: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EventsRouted(Notice):
     """One pass of a router; the last five count its decisions."""
 
@@ -61,7 +73,7 @@ class EventsRouted(Notice):
     failed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EventRouted(Notice):
     """One event of it, and what it came to. There are as many as events: made only where somebody listens."""
 
@@ -73,7 +85,7 @@ class EventRouted(Notice):
     tasks: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EventNotRouted(Notice):
     """The database refused what an event came to; it waits in the dead letters of routing."""
 
@@ -83,7 +95,7 @@ class EventNotRouted(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RouterStopped(Notice):
     """A gate is closed, or something must be confirmed by a person."""
 
@@ -91,14 +103,14 @@ class RouterStopped(Notice):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RouterWorking(Notice):
     """What had stopped the router is over."""
 
     router: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WritersUnknown(Notice):
     """Who may still bring events could not be read: no hole is closed until it can."""
 
@@ -106,7 +118,7 @@ class WritersUnknown(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StepFailed(Notice):
     """A role's step failed; it is tried again after a pause."""
 
@@ -115,14 +127,14 @@ class StepFailed(Notice):
     pause_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WakeupsUnheard(Notice):
     """Notifications do not come through, as behind a pooler in transaction mode; every role asks at its own pace."""
 
     waits_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowSetAside(Notice):
     """The database refuses what should happen to one row; it waits, its neighbours go on."""
 
@@ -131,7 +143,7 @@ class RowSetAside(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaStarted(Notice):
     """A job was made for it."""
 
@@ -143,7 +155,7 @@ class SagaStarted(Notice):
     attempt_no: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AboutResult(Notice):
     """What every notice about the result of a job says; without a job where no job was the reason."""
 
@@ -155,13 +167,13 @@ class AboutResult(Notice):
     lease_expiration: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaCompleted(AboutResult):
     delivery_status: ClassVar[str] = "Completed"
     attempt_count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaRetryScheduled(AboutResult):
     delivery_status: ClassVar[str] = "PendingRetry"
     attempt_count: int
@@ -169,21 +181,21 @@ class SagaRetryScheduled(AboutResult):
     delay_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaDeadLettered(AboutResult):
     delivery_status: ClassVar[str] = "DeadLettered"
     attempt_count: int
     error_code: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ResultIgnored(AboutResult):
     """The saga was not waiting for a result."""
 
     saga_status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EndpointDown(Notice):
     """So many attempts in a row have failed that it gets one at a time from now on; the others wait, uncounted."""
 
@@ -192,7 +204,7 @@ class EndpointDown(Notice):
     error_code: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EndpointUp(Notice):
     """An attempt went well after all of these failures; its window grows again."""
 
@@ -200,7 +212,7 @@ class EndpointUp(Notice):
     failures: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AboutLease(Notice):
     saga_id: int
     job_id: int
@@ -209,14 +221,14 @@ class AboutLease(Notice):
     lease_resets: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeaseReset(AboutLease):
     """Its worker did not report in time; anybody may send it again."""
 
     delivery_status: ClassVar[str] = "Pending"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeaseExpired(AboutLease):
     """It expired once too often; the job has failed, and whether the endpoint got it is not known."""
 
@@ -224,14 +236,14 @@ class LeaseExpired(AboutLease):
     error_code: str = "lease_expired"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SagasRequeued(Notice):
     """New generations of ended sagas were started by a person."""
 
     saga_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JobsLeased(Notice):
     """As many as one claim found."""
 
@@ -239,7 +251,7 @@ class JobsLeased(Notice):
     jobs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JobLeased(AboutResult):
     """One of them. There are as many as requests: made only where somebody listens."""
 
@@ -247,7 +259,7 @@ class JobLeased(AboutResult):
     attempt_no: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JobsGivenBack(Notice):
     """Leased and not sent; anybody may lease them again."""
 
@@ -257,7 +269,7 @@ class JobsGivenBack(Notice):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeliverySucceeded(AboutResult):
     """The endpoint took it; the saga does not know yet."""
 
@@ -266,7 +278,7 @@ class DeliverySucceeded(AboutResult):
     duration_ms: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeliveryFailed(AboutResult):
     delivery_status: ClassVar[str] = "Failed"
     response_status: int | None
@@ -274,14 +286,14 @@ class DeliveryFailed(AboutResult):
     error_code: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeliveryCrashed(AboutResult):
     """Something nobody planned for while it was sent; nothing is reported, and the lease will expire."""
 
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeaseLost(AboutResult):
     """A report came too late: the job is somebody else's now, and nothing was changed."""
 
@@ -289,7 +301,7 @@ class LeaseLost(AboutResult):
     error_code: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReportDelayed(Notice):
     """The database does not take reports; they are kept and made again."""
 
@@ -298,7 +310,7 @@ class ReportDelayed(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EndpointUnusable(Notice):
     """Its secrets can't be opened with our keys; nothing is sent to it, its jobs are given back."""
 
@@ -306,14 +318,14 @@ class EndpointUnusable(Notice):
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TasksArchived(Notice):
     """Finished tasks went to the history."""
 
     tasks: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EndpointChecked(Notice):
     """An endpoint was called because a person asked for it. Only the operator sees more of it than the outcome."""
 
@@ -325,7 +337,7 @@ class EndpointChecked(Notice):
     duration_ms: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoriesRemoved(Notice):
     """Retention removed whole finished stories, and tasks from the history; all of them are counted by the day."""
 
@@ -335,7 +347,7 @@ class StoriesRemoved(Notice):
     tasks: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TasksClaimed(Notice):
     """As many as one claim got; `lost` of its candidates were claimed by others meanwhile."""
 
@@ -344,7 +356,7 @@ class TasksClaimed(Notice):
     lost: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AboutTask(Notice):
     """What every notice about one run of a task says."""
 
@@ -355,17 +367,17 @@ class AboutTask(Notice):
     attempt: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskClaimed(AboutTask):
     """One of them. There are as many as tasks: made only where somebody listens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskSucceeded(AboutTask):
     duration_ms: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskRetryScheduled(AboutTask):
     """Its handler failed; it is tried again."""
 
@@ -375,7 +387,7 @@ class TaskRetryScheduled(AboutTask):
     traceback: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskFailed(AboutTask):
     """Its handler failed for good: it said so, or no retry is left."""
 
@@ -384,14 +396,14 @@ class TaskFailed(AboutTask):
     traceback: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskOverdue(AboutTask):
     """Its handler is out of time and runs in a thread, which nobody can stop; it has failed, and keeps its slot."""
 
     timeout_seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskFenceLost(AboutTask):
     """A result came too late: the task was rescued meanwhile and is somebody else's, and nothing was changed."""
 
@@ -399,7 +411,7 @@ class TaskFenceLost(AboutTask):
     result_msg: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TasksGivenBack(Notice):
     """Claimed and not begun; anybody may claim them again."""
 
@@ -408,24 +420,24 @@ class TasksGivenBack(Notice):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskRescued(AboutTask):
     """Its worker gave no sign of life for too long; it is tried again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskGivenUp(AboutTask):
     """The same, and no retry is left."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ApiListening(Notice):
     """The HTTP API takes requests from now on."""
 
     url: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RequestCrashed(Notice):
     """A request could not be answered, and it was not the caller's fault."""
 
@@ -436,7 +448,7 @@ class RequestCrashed(Notice):
     traceback: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ActivityCrashed(Notice):
     """Something nobody planned for; the role is begun again after a pause."""
 
@@ -446,7 +458,7 @@ class ActivityCrashed(Notice):
     traceback: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StopOverdue(Notice):
     """It was told to stop and did not in time; it is broken off, and what it was at is undone."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.model.dead_letter import MassRequeueStatus, Requeued, RequeueOutcome
+from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Filter:
     until: datetime.datetime
     subscription_id: int = 0
     error_code: str = ""
+    event_type: str = ""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -27,6 +29,7 @@ class Filter:
             "until": self.until,
             "subscription_id": self.subscription_id,
             "error_code": self.error_code,
+            "event_type": self.event_type,
         }
 
     def as_json(self) -> str:
@@ -40,6 +43,7 @@ class Filter:
             datetime.datetime.fromisoformat(found["until"]),
             found["subscription_id"],
             found["error_code"],
+            found.get("event_type", ""),
         )
 
 
@@ -109,7 +113,7 @@ class DeadLetterOperations(Operations):
         return bool(await self._run("end_mass", id=mass_id, status=status.value))
 
     async def audit(self, actor: str, action: str, subject: str, detail: object) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail))
+        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def _requeued(rows: Sequence[Row]) -> list[Requeued]:

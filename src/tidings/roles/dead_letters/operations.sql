@@ -10,6 +10,7 @@ SELECT COUNT(*) AS total, COALESCE(MAX(d.id), 0) AS last_id
          WHERE (subscription_id = :subscription_id OR :subscription_id = 0)
            AND (final_error_code = :error_code OR :error_code = '')
            AND failed_at >= :since AND failed_at <= :until
+           AND (:event_type = '' OR (SELECT e.event_type FROM events e WHERE e.id = dead_letters.event_id) = :event_type)
          ORDER BY id LIMIT :limit) d;
 
 -- count_refused: how many of them belong to a subscription to which nothing may be sent
@@ -18,6 +19,7 @@ SELECT s.id AS subscription_id, s.active, COUNT(*) AS letters
          WHERE (subscription_id = :subscription_id OR :subscription_id = 0)
            AND (final_error_code = :error_code OR :error_code = '')
            AND failed_at >= :since AND failed_at <= :until
+           AND (:event_type = '' OR (SELECT e.event_type FROM events e WHERE e.id = dead_letters.event_id) = :event_type)
          ORDER BY id LIMIT :limit) d
   JOIN subscriptions s ON s.id = d.subscription_id WHERE NOT (s.active AND s.verified)
  GROUP BY s.id, s.active ORDER BY s.id;
@@ -45,6 +47,7 @@ SELECT id FROM dead_letters
    AND (subscription_id = :subscription_id OR :subscription_id = 0)
    AND (final_error_code = :error_code OR :error_code = '')
    AND failed_at >= :since AND failed_at <= :until
+   AND (:event_type = '' OR (SELECT e.event_type FROM events e WHERE e.id = dead_letters.event_id) = :event_type)
  ORDER BY id LIMIT :limit;
 
 -- move_mass: how far it has come
@@ -58,4 +61,5 @@ UPDATE mass_requeues SET status = :status, updated_at = {now}, finished_at = {no
  WHERE id = :id AND status = 'running';
 
 -- audit: who did what
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);

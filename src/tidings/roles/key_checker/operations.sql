@@ -9,3 +9,7 @@ SELECT id, key_hash, scopes, event_domain,
 
 -- mark_used: it was used just now
 UPDATE api_keys SET last_used_at = {now} WHERE id = :id;
+
+-- audit: what was refused to whom
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);

@@ -10,6 +10,7 @@ from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.decisions.keys import read_scopes, scopes_text
 from tidings.model.key import NewKey, Scope
+from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class KeyOperations(Operations):
         return await self._run("revoke_key", public_id=public_id) == 1
 
     async def audit(self, actor: str, action: str, public_id: str, detail: Mapping[str, Any]) -> None:
+        subject = f"key:{public_id}"
         await self._run(
-            "audit", actor=actor, action=action, subject=f"key:{public_id}", detail=json.dumps(dict(detail))
+            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
         )
 
 

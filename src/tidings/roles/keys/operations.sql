@@ -19,4 +19,5 @@ SELECT id, public_id, name, scopes, event_domain, created_by, created_at, last_u
 UPDATE api_keys SET revoked_at = {now} WHERE public_id = :public_id AND revoked_at IS NULL;
 
 -- audit: who did what
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);

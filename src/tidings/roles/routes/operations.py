@@ -10,6 +10,7 @@ from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.errors import StatementFailed
 from tidings.model.route import Route, RouteTarget
+from tidings.telemetry.asking import asked
 
 # The codes of PostgreSQL and of MySQL for a row that a unique index has already.
 _DUPLICATE = {"23505", "1062"}
@@ -121,7 +122,7 @@ class RouteAdminOperations(Operations):
         return int(row["drawn"])
 
     async def audit(self, actor: str, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail))
+        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def _columns(route: Route) -> dict[str, Any]:

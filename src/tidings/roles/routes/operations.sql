@@ -75,4 +75,5 @@ SELECT id, correlation_id, created_at FROM events WHERE id <= :id ORDER BY id DE
 SELECT drawn FROM last_event_number();
 
 -- audit: who did what, with this transaction or not at all
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);

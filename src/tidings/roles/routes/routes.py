@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from tidings.db.engine import Engine
-from tidings.errors import NotFound, RouteRefused, StatementFailed
+from tidings.errors import Conflict, NotFound, RouteRefused, StatementFailed
 from tidings.model.route import Route, RouteTarget
 from tidings.roles.routes.input import check_actor, check_route
 from tidings.roles.routes.operations import RouteAdminOperations, is_duplicate
@@ -26,14 +26,19 @@ async def add(engine: Engine, route: Route, actor: str) -> Route:
     return await _unless_tied(engine, lambda: route, work)
 
 
-async def edit(engine: Engine, id: int, actor: str, **changes: Any) -> Route:
-    """Changes what is named of a route; a route that stays as it is leaves no trace."""
+async def edit(engine: Engine, id: int, actor: str, *, expected_version: object = None, **changes: Any) -> Route:
+    """Changes what is named of a route; a route that stays as it is leaves no trace.
+
+    With `expected_version` only if it is still the one with that version; otherwise Conflict.
+    """
     check_actor(actor)
     after: Route
 
     async def work(operations: RouteAdminOperations) -> Route:
         nonlocal after
         before = _found(id, await operations.lock_route(id))
+        if expected_version not in (None, before.version):
+            raise Conflict(f"Route {id} was changed meanwhile.", "Look at it again.")
         after = changed(before, changes)
         check_route(after)
         if after != before:

@@ -12,6 +12,7 @@ from tidings.decisions.subscribing import (
     check_changes,
     check_new,
     check_overlap,
+    check_reason,
     check_secret,
     secret_text,
 )
@@ -93,13 +94,13 @@ async def edit(
     return await SubscriptionOperations.step(engine, work)
 
 
-async def pause(engine: Engine, id: int, *, actor: str) -> Outcome:
+async def pause(engine: Engine, id: int, *, actor: str, reason: str = "") -> Outcome:
     """Holds: sagas are still made, nothing is sent, nothing is lost."""
-    return await _switch(engine, id, actor, "subscription.paused", lambda it: replace(it, paused=True))
+    return await _switch(engine, id, actor, "subscription.paused", lambda it: replace(it, paused=True), reason)
 
 
-async def resume(engine: Engine, id: int, *, actor: str) -> Outcome:
-    return await _switch(engine, id, actor, "subscription.resumed", lambda it: replace(it, paused=False))
+async def resume(engine: Engine, id: int, *, actor: str, reason: str = "") -> Outcome:
+    return await _switch(engine, id, actor, "subscription.resumed", lambda it: replace(it, paused=False), reason)
 
 
 async def activate(engine: Engine, id: int, *, actor: str) -> Outcome:
@@ -127,15 +128,22 @@ async def rotate_secret(
 
 
 async def _switch(
-    engine: Engine, id: int, actor: str, action: str, switched: Callable[[Subscription], Subscription]
+    engine: Engine,
+    id: int,
+    actor: str,
+    action: str,
+    switched: Callable[[Subscription], Subscription],
+    reason: str = "",
 ) -> Outcome:
+    detail = {"reason": why} if (why := check_reason(reason)) else {}
+
     async def work(operations: SubscriptionOperations) -> Outcome:
         current = await _found(operations.subscription_to_change, id)
         wanted = switched(current)
         if wanted == current:
             return Outcome(current, False)
         await operations.change(wanted)
-        await operations.record(actor, action, id, {})
+        await operations.record(actor, action, id, detail)
         return Outcome(await _found(operations.subscription, id), True)
 
     return await SubscriptionOperations.step(engine, work)

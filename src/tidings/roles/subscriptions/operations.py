@@ -8,6 +8,7 @@ from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.model.subscription import NewSubscription, Subscription, subscription_from
+from tidings.telemetry.asking import asked
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WRITTEN = ("callback_url", "verified", "config_version")
@@ -53,6 +54,7 @@ class SubscriptionOperations(Operations):
         return row is not None and row["added"] == 1
 
     async def record(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
+        subject = f"subscription:{id}"
         await self._run(
-            "record", actor=actor, action=action, subject=f"subscription:{id}", detail=json.dumps(dict(detail))
+            "record", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
         )

@@ -37,4 +37,5 @@ UPDATE subscriptions SET headers = :headers, config_version = config_version + 1
 SELECT added FROM add_subscription_secret(:id, :sealed);
 
 -- record: who did what to which subscription
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.model.task import TaskStatus
+from tidings.telemetry.asking import asked
 
 Key = tuple[str, str]
 
@@ -46,6 +47,8 @@ class TaskCommandOperations(Operations):
 
     async def audit(self, actor: str, action: str, details: dict[int, dict[str, Any]]) -> None:
         """One entry for each task."""
-        entries = [(actor, action, f"task:{id}", json.dumps(detail)) for id, detail in details.items()]
+        entries = [
+            (actor, action, f"task:{id}", json.dumps(detail), *asked().values()) for id, detail in details.items()
+        ]
         if entries:
             await self._run("audit", entries=entries)

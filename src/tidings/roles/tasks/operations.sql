@@ -21,5 +21,5 @@ UPDATE sys_pending_tasks SET status = 4, result_msg = :message, version = versio
  WHERE id {in :ids};
 
 -- audit: who did what
-INSERT INTO audit_log (actor, action, subject, detail)
-{rows entries(actor text, action text, subject text, detail json)};
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+{rows entries(actor text, action text, subject text, detail json, request_id text, address text)};

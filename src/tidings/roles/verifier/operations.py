@@ -8,6 +8,7 @@ from typing import Any
 from tidings.db.operations import Operations
 from tidings.model.endpoint_check import CheckKind, CheckOutcome
 from tidings.model.subscription import Subscription, Verification, subscription_from
+from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class VerifierOperations(Operations):
         return Verdict(outcome, row["error_code"], row["duration_ms"])
 
     async def record(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
+        subject = f"subscription:{id}"
         await self._run(
-            "record", actor=actor, action=action, subject=f"subscription:{id}", detail=json.dumps(dict(detail))
+            "record", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
         )

@@ -10,7 +10,8 @@ UPDATE subscriptions
  WHERE id = :id AND COALESCE(pending_callback_url, callback_url) = :url;
 
 -- record: who put which URL in force
-INSERT INTO audit_log (actor, action, subject, detail) VALUES (:actor, :action, :subject, :detail);
+INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
+VALUES (:actor, :action, :subject, :detail, :request_id, :address);
 
 -- checks_lately: how often this subscription and this host were to be called within so many seconds
 SELECT (SELECT COUNT(*) FROM endpoint_checks

@@ -1,0 +1,136 @@
+"""The receivers of docs/guide/receivers.md, run as they stand there, verified and delivered to by the real product."""
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.roles.verifier.scene import OTHER_SECRET, RULES
+from tests.support.database import Database
+from tests.support.ports import LOOPBACK, ReservedPort
+from tests.support.processes import Process, tidings
+from tests.support.waiting import eventually
+from tidings.courier.signing import signature_headers
+from tidings.roles.subscriptions import actions
+from tidings.roles.verifier.asking import ask_verification
+from tidings.vault import Vault
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "receivers.md"
+KEY = "the-key-of-these-tests"
+SETTINGS = {
+    "TIDINGS_SECRET_KEYS": KEY,
+    "TIDINGS_PORT": "0",
+    "TIDINGS_ALLOW_HTTP_HOSTS": LOOPBACK,
+    "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
+}
+STARTED = {
+    "fastapi": ["-m", "uvicorn", "receiver:app", "--port", "{port}"],
+    "flask": ["-m", "flask", "--app", "receiver", "run", "--port", "{port}"],
+    "django": ["receiver.py", "runserver", f"{LOOPBACK}:{{port}}", "--noreload"],
+}
+
+
+def of_guide(framework: str) -> str:
+    found = re.search(rf"```python {framework}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    assert found, f"the guide has no receiver for {framework}"
+    return found[1]
+
+
+@dataclass
+class Trial:
+    """One of the receivers, as a process, and the subscription that leads there."""
+
+    framework: str
+    port: int
+    secret: str
+    subscription: int
+    process: Process
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}/in"
+
+    async def is_up(self) -> bool:
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get(self.url)
+        except httpx.TransportError:
+            return False
+        return True
+
+    async def posted(self, secret: str, message: str = "msg_forged", at: float = 0, body: bytes = b"{}") -> int:
+        headers = dict(signature_headers(message, int(at or time.time()), body, [secret]))
+        async with httpx.AsyncClient() as client:
+            answer = await client.post(self.url, content=body, headers={**headers, "tidings-event-type": "x"})
+        return answer.status_code
+
+
+@pytest.fixture
+def ports() -> Iterator[Callable[[], int]]:
+    reserved: list[ReservedPort] = []
+
+    def port() -> int:
+        reserved.append(ReservedPort())
+        return reserved[-1].number
+
+    yield port
+    for one in reserved:
+        one.release()
+
+
+def written(framework: str, folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "receiver.py").write_text(of_guide(framework), "utf-8")
+    return folder
+
+
+async def begun(
+    framework: str, port: int, engine: Database, folder: Path, start: Callable[[Process], Process]
+) -> Trial:
+    url = f"http://{LOOPBACK}:{port}/in"
+    given = {"event_type": "order.*", "callback_url": url}
+    admin = await engine.open("subscription_admin")
+    made = await actions.create(admin, given, actor="test", rules=RULES, vault=Vault([KEY]))
+    command = [sys.executable, *(word.format(port=port) for word in STARTED[framework])]
+    process = Process(command, {"WEBHOOK_SECRET": made.secret, "PYTHONUNBUFFERED": "1"}, cwd=written(framework, folder))
+    return Trial(framework, port, made.secret, made.subscription.id, start(process))
+
+
+@pytest.mark.slow
+@pytest.mark.one_engine("postgresql", reason="what a receiver gets is the same, whichever engine it comes from")
+async def test_the_receivers_of_the_guide_are_verified_and_take_deliveries_once(
+    engine: Database, tmp_path: Path, ports: Callable[[], int], start: Callable[[Process], Process]
+) -> None:
+    trials = [await begun(name, ports(), engine, tmp_path / name, start) for name in STARTED]
+    await engine.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
+    await engine.sql("INSERT INTO gates (name, is_open) VALUES ('routing', true), ('router:default', true)")
+    start(tidings("run", "router", "orchestrator", "worker", "verifier", **engine.environment(), **SETTINGS))
+    verifier = await engine.open("subscription_verifier")
+    for trial in trials:
+        await eventually(trial.is_up, 60, f"the receiver of {trial.framework}")
+        await ask_verification(verifier, trial.subscription, actor="test", rules=RULES.destinations)
+
+    async def how_many(question: str) -> int:
+        return int(await engine.value(question))
+
+    await eventually(lambda: _equals(how_many("SELECT count(*) FROM subscriptions WHERE verified"), 3), 60, "proofs")
+    await engine.sql("""INSERT INTO events (event_type, payload) VALUES ('order.paid', '{"order": "Zürich 7"}')""")
+    done = "SELECT count(*) FROM webhook_delivery_sagas WHERE status = 'Completed'"
+    await eventually(lambda: _equals(how_many(done), 3), 60, "three deliveries")
+    for trial in trials:
+        told = re.escape('new: order.paid {"order": "Zürich 7"}')
+        await asyncio.to_thread(trial.process.wait_for_line, told, 30)
+        assert await trial.posted(OTHER_SECRET) == 401, trial.framework
+        assert await trial.posted(trial.secret, at=time.time() - 3600) == 401, trial.framework
+        assert [await trial.posted(trial.secret, "msg_twice") for _ in range(2)] == [204, 204], trial.framework
+        assert trial.process.output.count("new: x") == 1, trial.framework
+
+
+async def _equals(found: Awaitable[int], wanted: int) -> bool:
+    return await found == wanted
