@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.chaos.checker import Verdict, Witness, judge
 from tests.chaos.checker.deliveries import LONGEST_STEP
+from tests.chaos.checker.requests import TICK
 from tests.chaos.receiver import WELL, Answer, Exchange, Ledger, behaviour, reply
 from tests.support.database import Database
 from tests.support.sessions import connect
@@ -361,6 +362,8 @@ async def task_zombie(tell: Telling) -> None:
     release_a.set()
     await asyncio.wait_for(a.close(), 20)
     tell.task_workers.remove(a)
+    # Longer than what the checker takes for one moment: B has not done it when A says so.
+    await pause(2 * TICK)
     release_b.set()
     await tell.settle()
 

@@ -92,7 +92,9 @@ async def until_dead(worker: TaskWorker, proxy: FaultProxy) -> None:
     if not proxy.fired:
         await proxy.until_fired(5)
     worker._heartbeat._stopping.set()
-    tasks = [task for task in (*(run.work for run in worker._running), worker._finisher._work) if task is not None]
+    tasks = [
+        task for task in (*(run.work for run in worker._running), worker._finisher._outbox._work) if task is not None
+    ]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

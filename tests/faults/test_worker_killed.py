@@ -120,7 +120,7 @@ async def until_dead(worker: Worker, proxy: FaultProxy) -> None:
 
 
 async def die(worker: Worker) -> None:
-    tasks = [task for task in (*worker._sending, worker._reporter._task) if task is not None]
+    tasks = [task for task in (*worker._sending, worker._reporter._outbox._work) if task is not None]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
