@@ -34,7 +34,7 @@ class Fire:
     def __init__(self, ground: Ground, crew: Crew) -> None:
         self._ground, self._crew = ground, crew
         self._chance = random.Random(f"fire {ground.seed}")
-        self._going: set[asyncio.Task[None]] = set()
+        self._going: set[asyncio.Future[None]] = set()
         self.problems: list[str] = []
         self.restarts = 0
         self.log: list[str] = []
@@ -67,7 +67,7 @@ class Fire:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Future[None]) -> None:
-        self._going.discard(task)  # type: ignore[arg-type]
+        self._going.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self.problems.append(f"a fault could not be made: {error!r}")
 

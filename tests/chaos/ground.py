@@ -17,7 +17,6 @@ from tests.chaos.schedule import ROLES, Tier, names_of
 from tests.support.database import SERVERS, Database
 from tests.support.ports import ReservedPort
 from tests.support.processes import INHERITED
-from tests.support.server_process import ServerProcess
 from tidings.flow import OWNER
 from tidings.vault import Vault, seal_secret
 
@@ -41,9 +40,9 @@ class Ground:
     subscriptions: list[dict[str, object]] = field(default_factory=list)
 
     async def lay(self) -> None:
-        self.server: ServerProcess = SERVERS[self.kind]()
+        self.server = SERVERS[self.kind]()
         await asyncio.to_thread(self.server.start)
-        self.database = Database(self.server)  # type: ignore[arg-type]
+        self.database = Database(self.server)
         await self.database.migrate()
         self.witness = Witness(self.database.admin_url, self.database.names.schema)
         self.vault = Vault([KEY])

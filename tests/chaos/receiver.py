@@ -148,7 +148,8 @@ async def _deadly(transport: asyncio.Transport) -> None:
 
 
 async def serve(ledger: Ledger) -> None:
-    loop, counts = asyncio.get_running_loop(), {}  # type: ignore[var-annotated]
+    loop = asyncio.get_running_loop()
+    counts: dict[tuple[str, str, int], int] = {}
     server = await loop.create_server(lambda: Exchange(ledger, counts), "127.0.0.1", 0, backlog=1000)
     sys.stdout.write(f"port {server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()

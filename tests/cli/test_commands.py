@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from tests.support.commands import run
 from tidings.cli.commands import COMMANDS, load
@@ -28,8 +29,9 @@ def test_the_table_has_what_the_modules_have() -> None:
         made = typer.Typer()
         made.callback()(lambda: None)
         next(one for one in COMMANDS.values() if one.module == module).loaded().add_to(made)
-        found = set(typer.main.get_command(made).commands)  # type: ignore[attr-defined]
-        assert found == {name for name, command in COMMANDS.items() if command.module == module}
+        group = typer.main.get_command(made)
+        assert isinstance(group, TyperGroup)
+        assert set(group.commands) == {name for name, command in COMMANDS.items() if command.module == module}
 
 
 def spoken() -> set[tuple[str, ...]]:

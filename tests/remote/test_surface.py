@@ -38,7 +38,8 @@ def called(name: str) -> Call[Any]:
         for one in inspect.signature(FUNCTIONS[name]).parameters.values()
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD
     ]
-    return FUNCTIONS[name](**{one: ARGUMENTS.get(one, "1") for one in wanted})  # type: ignore[no-any-return]
+    call: Call[Any] = FUNCTIONS[name](**{one: ARGUMENTS.get(one, "1") for one in wanted})
+    return call
 
 
 def operation_of(call: Call[Any]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -51,7 +52,7 @@ def _bar(doing: str, total: int | None, *, is_shown: bool = True) -> Iterator[Ca
     with Progress(*columns, console=err, transient=True, disable=not (err.is_terminal and is_shown)) as progress:
         bar = progress.add_task(doing, total=total)
 
-        def move(**changes: object) -> None:
-            progress.update(bar, **changes)  # type: ignore[arg-type]
+        def move(**changes: Any) -> None:
+            progress.update(bar, **changes)
 
         yield move
