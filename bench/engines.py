@@ -9,17 +9,19 @@ from typing import Any
 
 from tests.support.database import SERVERS
 
+ENGINES = ("postgresql", "mariadb")
+
 
 def parser_of(program: str, what: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m bench.{program}", description=what)
-    parser.add_argument("--engine", choices=[*SERVERS], help="measure this one only")
+    parser.add_argument("--engine", choices=ENGINES, help="measure this one only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     return parser
 
 
 def engines(chosen: str | None) -> Iterator[str]:
     """One after the other; the program ends where one is missing."""
-    for engine in [chosen] if chosen else [*SERVERS]:
+    for engine in [chosen] if chosen else ENGINES:
         availability = SERVERS[engine].available()
         if not availability:
             sys.exit(availability.reason)

@@ -6,17 +6,14 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 
+from bench.payload import ADMIN_KEY, KEY, SECRET
 from bench.sink import Answering
 from tests.support.database import Database
 from tests.support.processes import Process, tidings
 from tests.support.waiting import eventually
 from tidings.vault import Vault, seal_secret
 
-KEY = "a-key-for-the-bench"
-SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 LOOPBACK = "127.0.0.1"
-
-ADMIN_KEY = "an-admin-key-for-the-bench"
 
 Arrivals = asyncio.Queue[float]
 

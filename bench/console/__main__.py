@@ -17,7 +17,8 @@ from rich.table import Table
 from bench.console.filling import Filling
 from bench.console.pages import Measured, measure, slow
 from bench.engines import engines, parser_of, write_json
-from tests.support.database import SERVERS, Database
+from bench.servers import measured_server
+from tests.support.database import Database
 
 BAR_MS = 100.0
 
@@ -25,7 +26,7 @@ out = Console(highlight=False, soft_wrap=True, width=120)
 
 
 async def run(engine: str, events: int, times: int) -> list[Measured]:
-    with SERVERS[engine]() as server:
+    with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
         out.print(f"{engine}: filling in {events:,} events, {3 * events:,} sagas, about {4 * events:,} jobs")

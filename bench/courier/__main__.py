@@ -9,6 +9,7 @@ import asyncio
 import sys
 import time
 import timeit
+from pathlib import Path
 from typing import NamedTuple
 
 import uvloop
@@ -17,6 +18,7 @@ from rich.table import Table
 
 from bench.courier.senders import SENDERS, Send, signed_headers
 from bench.courier.sink import Sink, running
+from bench.engines import write_json
 
 TURNS = 5
 WARM_UP = 0.2
@@ -65,6 +67,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5, help="for each client and scheme")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sink", choices=("auto", "nginx", "python"), default="auto")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     chosen = parser.parse_args()
     with running(chosen.sink) as sink:
         costs = {
@@ -79,6 +82,9 @@ def main() -> int:
             times = by_client["aiohttp"].cpu / cost.cpu
             table.add_row(scheme, name, f"{cost.per_second:,.0f}", f"{cost.cpu:.0f}", f"{times:.1f}")
     out.print(table)
+    write_json(
+        chosen.json, {scheme: {name: cost._asdict() for name, cost in of.items()} for scheme, of in costs.items()}
+    )
     signing = min(timeit.repeat(lambda: signed_headers(1), number=2000, repeat=20)) / 2000 * 1e6
     out.print(f"Signing, not counted above: {signing:.1f} µs for each request.")
     return 0 if all(found["aiohttp"].cpu / found["ours"].cpu >= BAR for found in costs.values()) else 1

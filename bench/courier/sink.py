@@ -35,6 +35,8 @@ class Sink(NamedTuple):
     http: str
     https: str
     trusted: ssl.SSLContext
+    authority: Path
+    pid: int
 
 
 @contextmanager
@@ -48,6 +50,7 @@ def running(kind: str) -> Iterator[Sink]:
         here.chmod(0o755)
         authority = trustme.CA()
         authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(here / "pem")
+        authority.cert_pem.write_to_path(here / "authority.pem")
         ports = _free_ports(2)
         if nginx is None or kind == "python":
             name, command = "python", [sys.executable, "-m", "bench.courier.sink", *map(str, ports), str(here / "pem")]
@@ -60,7 +63,8 @@ def running(kind: str) -> Iterator[Sink]:
                 wait_until(lambda port=port: _listens(port), what="the sink")
             trusted = ssl.create_default_context()
             authority.configure_trust(trusted)
-            yield Sink(name, f"http://127.0.0.1:{ports[0]}/hook", f"https://127.0.0.1:{ports[1]}/hook", trusted)
+            http, https = f"http://127.0.0.1:{ports[0]}/hook", f"https://127.0.0.1:{ports[1]}/hook"
+            yield Sink(name, http, https, trusted, here / "authority.pem", process.pid)
         finally:
             process.terminate()
             process.wait(10)

@@ -1,85 +1,172 @@
-"""Measures the whole way: `python -m bench.deliver [--events N] [--engine …] [--profile FILE]`.
+"""Measures the whole way: `python -m bench.deliver [--deliveries N] [--engine …] [--fan-out N] [--scheme …] …`.
 
-Events are in the log; from the moment at which the gates open, one process with all roles routes, starts, sends to a
-sink in another process, reports and completes them. Everything shares this machine, the database too. The first two
-cases differ in the HTTP client alone.
+Events are accepted; from the moment at which the gates open, or with ingest from the first request to our API, a
+process for each role routes, starts, sends to a sink in another process, reports and completes them. Everything shares
+this machine, the database too, which commits as durably as in production. Beside each case stands the limit
+(`limit.py`), measured in the same minute. Without options: fan-out 1, 3 and 10, TLS, with ingest, and with aiohttp.
 """
 
-import asyncio
-from collections.abc import Sequence
+import argparse
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import uvloop
 
-from bench.deliver.run import BATCH, Case, Result, race
+from bench.courier.sink import Sink
+from bench.courier.sink import running as sink_running
+from bench.deliver.limit import Limit, find_limit
+from bench.deliver.run import AIOHTTP, ONE, OURS, SEPARATE, STUB, Case, Result, deliver
+from bench.deliver.statements import dearest
 from bench.engines import engines, parser_of, write_json
-from tests.support.database import SERVERS, Database
+from bench.servers import STATEMENTS, measured_server
+from bench.showing import OF, out, part, say, table
+from bench.targets import DELIVER, Target, Verdict, as_json, judge
+from tests.support.database import Database
 
-HEADINGS = ("client", "subs", "events", "completed", "seconds", "sagas /s", "first after", "CPU", "lost leases")
+HEADINGS = ("case", "deliveries", "seconds", "/s", "limit /s", "share", "log bytes", "commits", "first after")
+USUAL = (
+    Case(1),
+    Case(3),
+    Case(3, sender=AIOHTTP),
+    Case(3, ingest=True),
+    Case(3, "https"),
+    Case(10),
+)
+Limits = dict[tuple[str, int], Limit]
 
-out = Console(highlight=False, soft_wrap=True, width=120)
+
+def chosen(options: argparse.Namespace) -> list[Case]:
+    """What was asked for in every combination; all usual cases if nothing was."""
+    asked = (options.fan_out, options.scheme, options.sender)
+    if not any(asked) and options.ingest is None and options.workers == 1 and options.layout == SEPARATE:
+        return [*USUAL]
+    fan_outs, schemes, senders = options.fan_out or [3], options.scheme or ["http"], options.sender or [OURS]
+    ingest = [False] if options.ingest is None else [options.ingest]
+    return [
+        Case(fan_out, scheme, sender, with_ingest, options.layout, options.workers)
+        for fan_out, scheme, sender, with_ingest in product(fan_outs, schemes, senders, ingest)
+    ]
 
 
-def cases(events: int) -> list[Case]:
-    """The same work with both clients, and more subscriptions with ours."""
-    few = max(1, events // 5 // BATCH) * BATCH
-    return [Case(1, events), Case(1, events, "aiohttp"), Case(5, few)]
-
-
-async def measure(engine: str, events: int, seconds: float, profile: Path | None) -> list[Result]:
-    with SERVERS[engine]() as server:
+async def measure(engine: str, cases: Sequence[Case], options: argparse.Namespace) -> tuple[list[Result], Limits]:
+    limits: Limits = {}
+    results = []
+    is_postgresql = engine == "postgresql"
+    with (
+        measured_server(engine, STATEMENTS if options.statements and is_postgresql else ()) as server,
+        sink_running("auto") as sink,
+    ):
         database = Database(server)
         await database.migrate()
-        return [await race(database, case, seconds, profile) for case in cases(events)]
+        for case in cases:
+            kind = (case.scheme, case.fan_out)
+            if options.limit and kind not in limits:
+                say(f"{engine}: the limit of fan-out {case.fan_out} by {case.scheme}")
+                limits[kind] = await find_limit(database, sink, case.scheme, case.fan_out, options.deliveries)
+            say(f"{engine}: {case.name}")
+            results.append(await one_case(database, sink, case, options))
+    return results, limits
 
 
-def table(engine: str, found: Sequence[Result]) -> Table:
-    shown = Table(title=f"{engine}: from accepted events to completed sagas", title_justify="left")
-    for heading in (
-        "client",
-        "subscriptions",
-        "events",
-        "completed",
-        "seconds",
-        "sagas /s",
-        "first after",
-        "CPU",
-        "lost leases",
-    ):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for one in found:
-        shown.add_row(
-            one.client,
-            str(one.subscriptions),
-            f"{one.events:,}",
-            f"{one.completed:,}",
-            f"{one.seconds:.1f}",
-            f"{one.rate:,.0f}",
-            f"{one.first:.2f} s",
-            f"{one.cpu:.0%}",
-            str(one.resets),
+async def one_case(database: Database, sink: Sink, case: Case, options: argparse.Namespace) -> Result:
+    asks = options.statements and database.family == "postgresql"
+    async with dearest(database, case.name) if asks else nullcontext():
+        return await deliver(database, sink, case, options.deliveries, options.seconds, profiles=options.profile)
+
+
+def row(one: Result, limits: Limits) -> Sequence[str]:
+    limit = limits.get((one.scheme, one.fan_out))
+    incomplete = "" if one.completed == one.deliveries else f" of {one.deliveries:,}"
+    return (
+        one.name,
+        f"{one.completed:,}{incomplete}",
+        f"{one.seconds:.1f}",
+        f"{one.rate:,.0f}",
+        f"{limit.rate:,.0f}" if limit else "",
+        part(one.rate / limit.rate if limit else None),
+        f"{one.log_bytes:,.0f}",
+        f"{one.commits:.3f}",
+        f"{one.first:.2f} s",
+    )
+
+
+def show(engine: str, results: Sequence[Result], limits: Limits) -> None:
+    out.print(
+        table(f"{engine}: from accepted events to completed sagas", HEADINGS, [row(one, limits) for one in results])
+    )
+    rows = [(one.name, *_cells(one.cpu)) for one in results]
+    rows += [(f"limit: fan-out {fan_out}, {scheme}", *_cells(one.cpu)) for (scheme, fan_out), one in limits.items()]
+    out.print(table(f"{engine}: CPU µs for each delivery, by process", ("case", "in all", OF), rows))
+    for (scheme, fan_out), one in limits.items():
+        out.print(
+            f"Limit of fan-out {fan_out} by {scheme}: {one.rate:,.0f} /s,"
+            f" in batches of {one.batch:,} by {one.sessions} sessions"
+            f" (the SQL beside the client {one.sql_rate:,.0f} /s, the client beside the SQL {one.client_rate:,.0f} /s)."
         )
-    return shown
+
+
+def _cells(cpu: Mapping[str, float]) -> tuple[str, str]:
+    return f"{sum(cpu.values()):.0f}", ", ".join(f"{name} {one:.0f}" for name, one in cpu.items())
+
+
+def verdicts(engine: str, results: Sequence[Result], limits: Limits, rate_of_postgresql: float | None) -> list[Verdict]:
+    """Of fan-out 3, as far as it was measured."""
+    rates = {(one.scheme, one.sender, one.ingest): one.rate for one in results if one.fan_out == 3}
+    found: list[tuple[Target, float]] = []
+    for scheme in ("http", "https"):
+        limit = limits.get((scheme, 3))
+        if limit and (scheme, OURS, False) in rates:
+            found.append((DELIVER[scheme], rates[scheme, OURS, False] / limit.rate))
+    ours = rates.get(("http", OURS, False))
+    if ours and rates.get(("http", OURS, True)):
+        found.append((DELIVER["ingest"], rates["http", OURS, True] / ours))
+    if ours and rates.get(("http", AIOHTTP, False)):
+        found.append((DELIVER["aiohttp"], ours / rates["http", AIOHTTP, False]))
+    if ours and rate_of_postgresql and engine == "mariadb":
+        found.append((DELIVER["mariadb"], ours / rate_of_postgresql))
+    return judge(engine, found)
+
+
+def figures(results: Sequence[Result], limits: Limits) -> Mapping[str, Any]:
+    return {
+        "cases": [asdict(one) | {"name": one.name, "rate": one.rate} for one in results],
+        "limits": [asdict(one) | {"scheme": scheme, "fan_out": n} for (scheme, n), one in limits.items()],
+    }
 
 
 def main() -> None:
     parser = parser_of("deliver", "Measures whole deliveries.")
-    parser.add_argument("--events", type=int, default=20_000, help="in thousands; with more subscriptions fewer")
-    parser.add_argument("--seconds", type=float, default=15, help="for each case, at most")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="where cProfile writes; makes it much slower")
+    parser.add_argument("--deliveries", type=int, default=30_000, help="in each case, and for its limit")
+    parser.add_argument("--seconds", type=float, default=120, help="for each case, at most")
+    parser.add_argument("--fan-out", type=int, action="append", help="subscriptions that get every event")
+    parser.add_argument("--scheme", choices=("http", "https"), action="append")
+    parser.add_argument("--sender", choices=(OURS, AIOHTTP, STUB), action="append", help="what sends the requests")
+    parser.add_argument("--ingest", action=argparse.BooleanOptionalAction, help="publish while others are delivered")
+    parser.add_argument("--layout", choices=(SEPARATE, ONE), default=SEPARATE, help="a process for each role, or one")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the worker")
+    parser.add_argument("--limit", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--statements", action="store_true", help="PostgreSQL: show which statements took how long")
+    parser.add_argument("--profile", type=Path, metavar="FOLDER", help="where each process puts what cProfile sees")
     options = parser.parse_args()
-    events = max(1, options.events // BATCH) * BATCH
-    found = {}
+    found: dict[str, Any] = {}
+    judged: list[Verdict] = []
+    rate_of_postgresql = None
     for engine in engines(options.engine):
-        found[engine] = asyncio.run(measure(engine, events, options.seconds, options.profile))
-        out.print(table(engine, found[engine]))
-        ours, other, *_ = found[engine]
-        out.print(
-            f"With our own client {ours.rate / max(other.rate, 1):.1f} × as many sagas each second as with aiohttp."
-        )
-    write_json(options.json, {engine: [asdict(one) for one in results] for engine, results in found.items()})
+        results, limits = uvloop.run(measure(engine, chosen(options), options))
+        show(engine, results, limits)
+        judged += verdicts(engine, results, limits, rate_of_postgresql)
+        plain = [
+            one.rate for one in results if (one.fan_out, one.scheme, one.sender, one.ingest) == (3, "http", OURS, False)
+        ]
+        rate_of_postgresql = rate_of_postgresql or (plain[0] if plain else None)
+        found[engine] = figures(results, limits)
+    for verdict in judged:
+        out.print(str(verdict), markup=False)
+    write_json(options.json, found | {"targets": as_json(judged)})
 
 
 if __name__ == "__main__":

@@ -1,136 +1,158 @@
-"""One case: a backlog of events, one process for all roles, a sink in another, and the clock until all is completed."""
+"""One case: accepted events, a process for each role, a sink in another, and the clock until all is completed."""
 
 import asyncio
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import psutil
-
+from bench.backlog import JOBS, SAGAS, Backlog, filling
+from bench.bare_client import EVENTS_AT_ONCE
+from bench.courier.sink import Sink
+from bench.deliver.limit import bare_client, finish
+from bench.journal import written
+from bench.product import API, PROGRAM, Group, Running, running
+from bench.usage import MICROSECONDS, Usage
 from tests.support.database import Database
-from tests.support.waiting import eventually
-from tidings.db.statements import Statement
-from tidings.vault import Vault, seal_secret
+from tests.support.sessions import connect
 
-KEY = "a-key-for-the-bench"
-SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
-BATCH = 1000
-ROLES = ("router", "orchestrator", "worker", "cleaner")
-NEEDED = ", ".join(f"'{role}'" for role in ROLES)
-COMPLETED = Statement(
-    "bench.completed", "SELECT COUNT(*) AS n FROM webhook_delivery_sagas WHERE status = 'Completed'", ()
-)
-
-
-# Which program runs the roles, by the client that sends.
-CLIENTS = {"ours": "tidings", "aiohttp": "bench.deliver.with_aiohttp"}
+OURS, AIOHTTP, STUB = "ours", "aiohttp", "stub"
+# Which program runs the worker, by who sends.
+PROGRAMS = {OURS: PROGRAM, AIOHTTP: "bench.deliver.with_aiohttp", STUB: "bench.deliver.with_stub"}
+WORKER, ORCHESTRATOR = "worker", "orchestrator"
+ROLES = ("router", ORCHESTRATOR, WORKER, "cleaner")
+ONE, SEPARATE = "one", "separate"
+DATABASE, SINK, PUBLISHER = "database", "sink", "publisher"
+PUBLISHING_CONNECTIONS = 4
+SECONDS_BETWEEN_LOOKS = 0.1
 
 
 @dataclass(frozen=True)
 class Case:
-    subscriptions: int
-    events: int
-    client: str = "ours"
+    """`fan_out` subscriptions get every event. With ingest the events come while others are delivered."""
+
+    fan_out: int
+    scheme: str = "http"
+    sender: str = OURS
+    ingest: bool = False
+    layout: str = SEPARATE
+    workers: int = 1
+    orchestrators: int = 1
+
+    @property
+    def name(self) -> str:
+        words = [f"fan-out {self.fan_out}", self.scheme]
+        words += [self.sender] * (self.sender != OURS) + ["with ingest"] * self.ingest
+        words += ["in one process"] * (self.layout == ONE) + [f"{self.workers} workers"] * (self.workers > 1)
+        words += [f"{self.orchestrators} orchestrators"] * (self.orchestrators > 1)
+        return ", ".join(words)
 
 
 @dataclass(frozen=True)
 class Result(Case):
-    """`cpu` is what the process of all roles used of one core; `first` the seconds until the first was completed."""
+    """Processor time by process in µs for each delivery, and what the database wrote for it.
+
+    `moments` are how many were completed by when.
+    """
 
     _: KW_ONLY
+    deliveries: int
     completed: int
     seconds: float
     first: float
-    cpu: float
+    cpu: dict[str, float]
+    log_bytes: float
+    commits: float
     resets: int
+    moments: list[tuple[float, int]]
 
     @property
     def rate(self) -> float:
         return self.completed / self.seconds
 
 
-async def race(database: Database, case: Case, limit: float, profile: Path | None) -> Result:
-    with _process([sys.executable, "-m", "bench.deliver.sink"], stdout=subprocess.PIPE) as sink:
-        assert sink.stdout is not None
-        port = int(sink.stdout.readline())
-        await _prepare(database, port, case)
-        try:
-            return await _measure(database, case, limit, profile)
-        finally:
-            await database.empty()
-            await database.close()
+async def deliver(
+    database: Database,
+    sink: Sink,
+    case: Case,
+    deliveries: int,
+    most_seconds: float,
+    *,
+    held: bool = False,
+    profiles: Path | None = None,
+) -> Result:
+    """With `held` a transaction that is older than all of it stays open."""
+    events = max(1, deliveries // case.fan_out // EVENTS_AT_ONCE) * EVENTS_AT_ONCE
+    async with AsyncExitStack() as stack:
+        backlog = await stack.enter_async_context(filling(database))
+        stack.push_async_callback(database.empty)
+        await backlog.subscribe([f"{_url(sink, case)}/{number}" for number in range(case.fan_out)])
+        if not case.ingest:
+            await backlog.add_events(events)
+            await backlog.tidy()
+        if held:
+            await (await stack.enter_async_context(filling(database))).look_back()
+        trusted = str(sink.authority)
+        product = await stack.enter_async_context(running(database, groups(case), profiles, SSL_CERT_FILE=trusted))
+        return await _timed(database, backlog, sink, case, product, events, most_seconds)
 
 
-async def _measure(database: Database, case: Case, limit: float, profile: Path | None) -> Result:
-    sagas, first = case.events * case.subscriptions, 0.0
-    profiled = ["-m", "cProfile", "-o", str(profile)] if profile else []
-    program = [sys.executable, *profiled, "-m", CLIENTS[case.client], "run", "all"]
-
-    async def are_there() -> bool:
-        found = await database.value(f"SELECT COUNT(DISTINCT process) FROM worker_presence WHERE process IN ({NEEDED})")
-        return bool(found == len(ROLES))
-
-    observer = await database.open("observer")
-    with _process(program, env=_environment(database)) as process:
-        watched = psutil.Process(process.pid)
-        # What it takes to start is no part of it: the gates are opened when every role is there.
-        await eventually(are_there, 60, "every role")
-        for gate in ("routing", "router:default"):
-            await database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
-        began, used = time.perf_counter(), sum(watched.cpu_times()[:2])
-        completed = 0
-        while completed < sagas and time.perf_counter() - began < limit:
-            await asyncio.sleep(0.2)
-            async with observer.transaction() as transaction:
-                (row,) = await transaction.rows(COMPLETED)
-            completed = row["n"]
-            first = first or (time.perf_counter() - began if completed else 0.0)
-        seconds = time.perf_counter() - began
-        cpu = (sum(watched.cpu_times()[:2]) - used) / seconds
-    resets = await database.value("SELECT COALESCE(SUM(lease_resets), 0) FROM webhook_delivery_jobs")
-    return Result(**asdict(case), completed=completed, seconds=seconds, first=first, cpu=cpu, resets=int(resets))
+def groups(case: Case) -> list[Group]:
+    api = [Group(API, (API,))] if case.ingest else []
+    if case.layout == ONE:
+        return [Group("roles", ROLES, PROGRAMS[case.sender]), *api]
+    several = {WORKER: case.workers, ORCHESTRATOR: case.orchestrators}
+    programs = {WORKER: PROGRAMS[case.sender]}
+    each = [Group(role, (role,), programs.get(role, PROGRAM), processes=several.get(role, 1)) for role in ROLES]
+    return [*each, *api]
 
 
-async def _prepare(database: Database, port: int, case: Case) -> None:
-    vault = Vault([KEY])
-    await database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
-    for number in range(1, case.subscriptions + 1):
-        sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0).hex()
-        secret = f"'\\x{sealed}'" if database.family == "postgresql" else f"x'{sealed}'"
-        await database.sql(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, max_in_flight, secrets)"
-            f" VALUES ('*', 'http://127.0.0.1:{port}/{number}', true, true, 64, {secret})"
-        )
-    values = ", ".join(['(\'order.paid\', \'{"order": 1, "amount": "12.50"}\')'] * BATCH)
-    for _ in range(case.events // BATCH):
-        await database.sql(f"INSERT INTO events (event_type, payload) VALUES {values}")
-
-
-def _environment(database: Database) -> dict[str, str]:
-    return {
-        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-        **database.environment(),
-        "TIDINGS_SECRET_KEYS": KEY,
-        "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1",
-        "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
-        "TIDINGS_MAX_IN_FLIGHT": "64",
-        "TIDINGS_LOG_LEVEL": "error",
-    }
+async def _timed(
+    database: Database, backlog: Backlog, sink: Sink, case: Case, product: Running, events: int, most_seconds: float
+) -> Result:
+    expected, moments = events * case.fan_out, [(0.0, 0)]
+    log = await connect(database.admin_url)
+    with _publisher(case, product, events) as publisher:
+        ours = {PUBLISHER: publisher.pid} if publisher else {}
+        usage = Usage({DATABASE: database.server.pid, SINK: sink.pid, **product.pids, **ours})
+        before = await written(log, database.family)
+        await backlog.open_gates()
+        began = time.perf_counter()
+        publishing = asyncio.create_task(asyncio.to_thread(finish, publisher)) if publisher else None
+        while moments[-1][1] < expected and moments[-1][0] < most_seconds:
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            moments.append((time.perf_counter() - began, await backlog.delivered()))
+        cpu = usage.seconds()
+        if publishing:
+            await publishing
+    wrote = (await written(log, database.family)).since(before)
+    await log.close()
+    completed, seconds = await backlog.count(SAGAS, "status = 'Completed'"), moments[-1][0]
+    return Result(
+        **asdict(case),
+        deliveries=expected,
+        completed=completed,
+        seconds=seconds,
+        first=next((moment for moment, count in moments if count), seconds),
+        cpu={name: round(one / max(1, completed) * MICROSECONDS, 1) for name, one in cpu.items()},
+        log_bytes=wrote.bytes / max(1, completed),
+        commits=wrote.commits / max(1, completed),
+        resets=await backlog.count(JOBS, "lease_resets > 0"),
+        moments=moments,
+    )
 
 
 @contextmanager
-def _process(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
+def _publisher(case: Case, product: Running, events: int) -> Iterator[subprocess.Popen[str] | None]:
+    """Somebody who publishes all of them by the HTTP API, a hundred in each request."""
+    if not case.ingest:
+        yield None
+        return
+    with bare_client("events", product.api, events // EVENTS_AT_ONCE, connections=PUBLISHING_CONNECTIONS) as client:
+        yield client
+
+
+def _url(sink: Sink, case: Case) -> str:
+    return sink.https if case.scheme == "https" else sink.http

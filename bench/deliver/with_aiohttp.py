@@ -1,4 +1,4 @@
-"""The product with another HTTP client, for comparison: `python -m bench.deliver.with_aiohttp run all`.
+"""The product with another HTTP client, for comparison: `python -m bench.deliver.with_aiohttp run worker`.
 
 Without a guard, a resolver and an excerpt of the response, which would cost it a little more.
 """

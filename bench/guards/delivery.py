@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from bench.guards.measuring import Meter
+from bench.payload import PAYLOAD
 from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
@@ -27,7 +28,6 @@ STATEMENTS = (
     "complete_sagas",
 )
 TRANSACTIONS = ("publish", "route", "start", "lease", "report", "apply")
-_PAYLOAD = '{"order": 4711, "note": "' + "x" * 970 + '"}'
 _EXCERPT = b'{"received": true}'
 _TOKEN = 4_611_686_018_427_387_905
 
@@ -52,11 +52,11 @@ class Delivery:
         for role in ROLES:
             engine = await self._database.open(role, size=1)
             self._engines[role] = engine
-            self._threads[role] = await _thread_of(engine)
+            self._threads[role] = await thread_of(engine)
         return self
 
     async def publish(self) -> None:
-        events = [("order.paid", _PAYLOAD, str(uuid.uuid4()), str(uuid.uuid4())) for _ in range(BATCH)]
+        events = [("order.paid", PAYLOAD, str(uuid.uuid4()), str(uuid.uuid4())) for _ in range(BATCH)]
         async with self._transaction("publish", "event_ingest_writer") as ask:
             self._events = await ask("insert_events", events=events)
 
@@ -102,7 +102,7 @@ class Delivery:
                 yield ask
 
 
-async def _thread_of(engine: Engine) -> int:
+async def thread_of(engine: Engine) -> int:
     """What the operating system calls the thread that serves this engine's one session."""
     async with engine.transaction() as transaction:
         (row,) = await transaction.rows(load_statements(__package__, engine.dialect)["thread"])

@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
+from bench.servers import measured_server
 from bench.standing import endpoint, environment, prepare, running
 from tests.support import families
-from tests.support.database import SERVERS, Database
+from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
 from tidings.processes import PROCESSES
 
@@ -54,7 +55,7 @@ class Found:
 
 
 async def measure(engine: str, seconds: float, layouts: Sequence[str]) -> list[Found]:
-    with SERVERS[engine]() as server:
+    with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
         async with endpoint() as (port, _):

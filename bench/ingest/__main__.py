@@ -1,36 +1,45 @@
-"""Measures how many events a second are taken in: `python -m bench.ingest [--seconds N] [--engine …] [--json FILE]`.
+"""Measures how many events a second are taken in: `python -m bench.ingest [--seconds N] [--events N] [--engine …]`.
 
-On private servers that commit as durably as in production; client and server share the machine.
+First our HTTP API beside the least that could take its place, in turns. Then, in this process, the service behind the
+API and transactions of an application's own. On servers that commit as durably as in production; all share the machine.
 """
 
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
 from bench.ingest.cases import CASES, Case, Turn
-from tests.support.database import SERVERS, Database
+from bench.ingest.over_http import Compared, compare
+from bench.servers import measured_server
+from bench.showing import out, say, table
+from bench.targets import INGEST, Verdict, as_json, judge
+from tests.support.database import Database
 
 WARM_UP = 1.0
+IN_PROCESS = ("engine", "case", "events/s", "p50 ms", "p99 ms")
+OVER_HTTP = ("engine", "by HTTP", "ours /s", "bare /s", "share")
 
-out = Console(highlight=False, soft_wrap=True)
 
-
-async def measure(engine: str, seconds: float) -> dict[str, dict[str, float]]:
-    with SERVERS[engine](durable=True) as server:
+async def measure(engine: str, seconds: float, events: int) -> tuple[dict[str, dict[str, float]], list[Compared]]:
+    with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
+        say(f"{engine}: by HTTP")
+        compared = await compare(database, events)
+        say(f"{engine}: in this process")
         figures = {case.name: await measure_case(case, database, seconds) for case in CASES}
         await database.close()
-    return figures
+    return figures, compared
 
 
 async def measure_case(case: Case, database: Database, seconds: float) -> dict[str, float]:
     async with case.open(database, case.clients) as turns:
-        await repeat(turns, WARM_UP)
+        await repeat(turns, min(WARM_UP, seconds))
         started = time.perf_counter()
         took = sorted(await repeat(turns, seconds))
         spent = time.perf_counter() - started
@@ -55,24 +64,47 @@ async def repeat(turns: list[Turn], seconds: float) -> list[float]:
     return took
 
 
-def table(found: dict[str, dict[str, dict[str, float]]], seconds: float) -> Table:
-    shown = Table("engine", "case", "events/s", "p50 ms", "p99 ms", title=f"ingest of 1 KB events, {seconds:g} s each")
-    for engine, figures in found.items():
-        for case, figure in figures.items():
-            shown.add_row(engine, case, f"{figure['events_per_second']:,.0f}", *map(str, [*figure.values()][1:]))
-    return shown
+def rows_of_http(found: dict[str, list[Compared]]) -> list[Sequence[str]]:
+    return [
+        (engine, one.what, f"{one.ours:,.0f}", f"{one.bare:,.0f}", f"{one.ratio:.2f}")
+        for engine, compared in found.items()
+        for one in compared
+    ]
+
+
+def rows_of_cases(found: dict[str, dict[str, dict[str, float]]]) -> list[Sequence[str]]:
+    return [
+        (engine, case, f"{figure['events_per_second']:,.0f}", *map(str, [*figure.values()][1:]))
+        for engine, figures in found.items()
+        for case, figure in figures.items()
+    ]
 
 
 def main() -> None:
     parser = parser_of("ingest", "Measures how fast events are taken in.")
-    parser.add_argument("--seconds", type=float, default=10, help="for each case")
+    parser.add_argument("--seconds", type=float, default=10, help="for each case in this process")
+    parser.add_argument("--events", type=int, default=20_000, help="in each turn by HTTP")
     options = parser.parse_args()
-
-    found = {}
+    cases: dict[str, dict[str, dict[str, float]]] = {}
+    compared: dict[str, list[Compared]] = {}
+    judged: list[Verdict] = []
     for engine in engines(options.engine):
-        found[engine] = uvloop.run(measure(engine, options.seconds))
-    out.print(table(found, options.seconds))
-    write_json(options.json, found)
+        cases[engine], compared[engine] = uvloop.run(measure(engine, options.seconds, options.events))
+        judged += judge(engine, [(INGEST[one.what], one.ratio) for one in compared[engine]])
+    out.print(
+        table("Ingest of 1 KB events by HTTP, beside the least that could do it", OVER_HTTP, rows_of_http(compared), 2)
+    )
+    out.print(table(f"Ingest in this process, {options.seconds:g} s each", IN_PROCESS, rows_of_cases(cases), 2))
+    for verdict in judged:
+        out.print(str(verdict), markup=False)
+    figures: dict[str, Any] = {
+        engine: {
+            "in_process": cases[engine],
+            "by_http": [asdict(one) | {"ratio": one.ratio} for one in compared[engine]],
+        }
+        for engine in cases
+    }
+    write_json(options.json, figures | {"targets": as_json(judged)})
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import asyncmy
 import asyncpg
 
 import tidings
+from bench.payload import PAYLOAD
 from tests.support.database import Database
 from tidings.db.address import read_address
 from tidings.model.event import NewEvent
 from tidings.roles.ingest.service import Ingest
 
 WRITER = "event_ingest_writer"
-PAYLOAD = '{"order": 4711, "note": "' + "x" * 970 + '"}'
 BATCH = 100
 
 Turn = Callable[[], Awaitable[object]]

@@ -1,8 +1,9 @@
-"""Measures how soon an idle system reacts: `python -m bench.latency [--events N] [--engine …]`.
+"""Measures how soon a system reacts, idle and at half load: `python -m bench.latency [--events N] [--engine …]`.
 
 An event is published when nothing has happened for a while, at moments that no pause of a role is in step with.
 Measured is the time from its commit (of the API: from its answer) to its request at the endpoint. `up` is one process
 for all roles, `separate` one for each; the database, and who publishes, are processes of their own, on this machine.
+Then (`half_load.py`) the same while half as much comes in as was just delivered at most.
 """
 
 import asyncio
@@ -13,13 +14,17 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass
 
 import uvloop
-from rich.console import Console
 from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
+from bench.latency.half_load import HalfLoad, measure_half_load
 from bench.latency.publishers import Publish, by_api, by_transaction
+from bench.servers import measured_server
+from bench.showing import out
+from bench.showing import table as plain_table
 from bench.standing import Arrivals, endpoint, prepare, running
-from tests.support.database import SERVERS, Database
+from bench.targets import HALF_LOAD, as_json, judge
+from tests.support.database import Database
 
 ROLES = ("api", "router", "orchestrator", "worker", "cleaner")
 LAYOUTS = {"up": [ROLES], "separate": [(role,) for role in ROLES]}
@@ -30,8 +35,7 @@ PUBLISHERS: dict[str, Callable[[Database], AbstractAsyncContextManager[Publish]]
 # Longer than roles stay alert after work, plus some part of the longest pause between their looks.
 SECONDS_IDLE, SECONDS_MORE = 2.3, 0.6
 _WARM = 3
-
-out = Console(highlight=False, soft_wrap=True, width=120)
+BUSY = ("engine", "can do /s", "came in /s", "p50", "p99", "worst", "events")
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,17 @@ CASES = (
 
 
 async def measure(engine: str, events: int, chosen: Sequence[Case]) -> list[Found]:
-    with SERVERS[engine]() as server:
+    with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
         return [await measure_case(database, case, events) for case in chosen]
+
+
+async def measure_busy(engine: str, seconds: float) -> HalfLoad:
+    with measured_server(engine) as server:
+        database = Database(server)
+        await database.migrate()
+        return await measure_half_load(database, seconds)
 
 
 async def measure_case(database: Database, case: Case, events: int) -> Found:
@@ -114,13 +125,20 @@ def table(found: Sequence[Found]) -> Table:
     return shown
 
 
+def busy_row(one: HalfLoad) -> Sequence[str]:
+    figures = (one.most, one.load, one.p50, one.p99, one.worst, one.events)
+    return one.engine, *(f"{figure:,.0f}" for figure in figures)
+
+
 def main() -> None:
     parser = parser_of("latency", "Measures how soon an idle system reacts.")
     parser.add_argument("--events", type=int, default=100, help="in each case; each takes about three seconds")
     parser.add_argument("--layout", choices=[*LAYOUTS], help="only this one")
     parser.add_argument("--publisher", choices=[*PUBLISHERS], help="only this one")
+    parser.add_argument("--seconds", type=float, default=20, help="at half load; 0 leaves that out")
     options = parser.parse_args()
     found: list[Found] = []
+    busy: list[HalfLoad] = []
     for engine in engines(options.engine):
         chosen = [
             case
@@ -130,9 +148,16 @@ def main() -> None:
             and options.publisher in (None, case.publisher)
         ]
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            found += runner.run(measure(engine, options.events, chosen))
-    out.print(table(found))
-    write_json(options.json, [asdict(one) | {"p50": one.median, "p99": one.quantile(0.99)} for one in found])
+            found += runner.run(measure(engine, options.events, chosen)) if options.events else []
+            busy += [runner.run(measure_busy(engine, options.seconds))] if options.seconds else []
+    if found:
+        out.print(table(found))
+    out.print(plain_table("From a commit to the request, at half load (ms)", BUSY, map(busy_row, busy)))
+    judged = [verdict for one in busy for verdict in judge(one.engine, [(HALF_LOAD, one.p99)])]
+    for verdict in judged:
+        out.print(str(verdict), markup=False)
+    idle = [asdict(one) | {"p50": one.median, "p99": one.quantile(0.99)} for one in found]
+    write_json(options.json, {"idle": idle, "half_load": [asdict(one) for one in busy], "targets": as_json(judged)})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import asyncmy
 import asyncpg
 
 import tidings
-from bench.standing import ADMIN_KEY, API_PORT, LOOPBACK
+from bench.payload import ADMIN_KEY
+from bench.standing import API_PORT, LOOPBACK
 from tests.support.database import Database
 from tidings.db.address import read_address
 

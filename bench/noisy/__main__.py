@@ -13,7 +13,8 @@ from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
 from bench.noisy.run import ALONE, CASES, ComeBack, Result, come_back, measure
-from tests.support.database import SERVERS, Database
+from bench.servers import measured_server
+from tests.support.database import Database
 
 MEGABYTE = 1_000_000
 
@@ -22,7 +23,7 @@ out = Console(highlight=False, soft_wrap=True, width=140)
 
 async def measure_all(engine: str, options: Any) -> tuple[list[Result], ComeBack]:
     size = 1_000_000 if options.full else options.backlog
-    with SERVERS[engine]() as server:
+    with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
         found = []

@@ -13,14 +13,13 @@ from typing import Any
 
 import psutil
 
+from bench.payload import KEY, SECRET
 from tests.support.database import Database
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 from tidings.flow import OWNER
 from tidings.vault import Vault, seal_secret
 
-KEY = "a-key-for-the-bench"
-SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 ROLES = ("orchestrator", "worker", "cleaner")
 SAGAS = "webhook_delivery_sagas"
 _AT_ONCE = 100_000

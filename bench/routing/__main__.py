@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
 from bench.routing.race import Result, race
-from tests.support.database import SERVERS
+from bench.servers import measured_server
 
 SUBSCRIPTIONS = (1, 3, 10)
 
@@ -21,7 +21,7 @@ out = Console(highlight=False, soft_wrap=True)
 
 
 async def measure(engine: str, seconds: float) -> list[Result]:
-    with SERVERS[engine]() as server:
+    with measured_server(engine) as server:
         return [await race(server, subscriptions, seconds) for subscriptions in SUBSCRIPTIONS]
 
 

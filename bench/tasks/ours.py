@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import tidings
+from bench.backlog import TASKS
+from bench.payload import TASK_TYPE
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
@@ -40,10 +42,13 @@ class Result:
         return self.tasks / self.seconds
 
 
-async def measure(database: Database, tasks: int, singly: int) -> list[Result]:
+async def measure(database: Database, tasks: int, singly: int, *, all_cases: bool = True) -> list[Result]:
+    """Enqueued singly and in bulk, drained by one worker; in all cases also by several, and with handlers that wait."""
     found = [await _enqueue(database, "enqueue one by one", singly, 1)]
     found.append(await _enqueue(database, f"enqueue {BULK} at a time", tasks - singly, BULK))
     found.append(await _drain(database, "drain, 1 worker", 1))
+    if not all_cases:
+        return found
     await _enqueue(database, "", tasks, BULK)
     found.append(await _drain(database, f"drain, {CLAIMERS} workers", CLAIMERS))
     for claimers in (1, CLAIMERS):
@@ -71,9 +76,9 @@ async def _producer(database: Database) -> AsyncIterator[Callable[[Sequence[str]
         await connection.begin()
         schema = database.names.schema
         if len(keys) == 1:
-            await tidings.submit_task(connection.raw, "NOOP", keys[0], "{}", schema=schema)
+            await tidings.submit_task(connection.raw, TASK_TYPE, keys[0], "{}", schema=schema)
         else:
-            new = [tidings.NewTask("NOOP", key, "{}") for key in keys]
+            new = [tidings.NewTask(TASK_TYPE, key, "{}") for key in keys]
             await tidings.submit_tasks(connection.raw, new, schema=schema)
         await connection.commit()
 
@@ -107,41 +112,69 @@ async def _connect(url: str) -> _Connection:
     return _Connection(raw, raw.begin, raw.commit, raw.ensure_closed)
 
 
+async def drained(database: Database, tasks: int) -> list[tuple[float, int]]:
+    """By one worker: how many of so many were claimed by when; at last, when all results were stored."""
+    return (await _work_off(database, tasks, 1, 0.0)).moments
+
+
 async def _drain(database: Database, case: str, claimers: int, seconds_each: float = 0.0) -> Result:
+    observer = await connect(database.url("observer"))
+    tasks = await _left(observer)
+    await observer.close()
+    work = await _work_off(database, tasks, claimers, seconds_each)
+    return Result(case, tasks, work.moments[-1][0], work.lost / max(1, tasks + work.lost))
+
+
+@dataclass
+class _Work:
+    """`moments`: how many were claimed by when."""
+
+    began: float
+    moments: list[tuple[float, int]]
+    lost: int = 0
+
+    @property
+    def claimed(self) -> int:
+        return self.moments[-1][1]
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def hear(self, notice: Notice) -> None:
+        assert isinstance(notice, TasksClaimed)
+        self.lost += notice.lost
+        self.moments.append((self.seconds, self.claimed + notice.tasks))
+
+
+async def _left(observer: Session) -> int:
+    return int((await observer.run(f"SELECT COUNT(*) FROM {TASKS} WHERE status IN (0, 1, 3)"))[0][0])
+
+
+async def _work_off(database: Database, tasks: int, claimers: int, seconds_each: float) -> _Work:
     """Until the last one is stored as a success."""
     handlers = Handlers()
 
-    @handlers.task("NOOP")
+    @handlers.task(TASK_TYPE)
     async def handle(payload: object) -> None:
         if seconds_each:
             await asyncio.sleep(seconds_each)
 
     observer = await connect(database.url("observer"))
 
-    async def left(session: Session) -> int:
-        return int((await session.run("SELECT COUNT(*) FROM sys_pending_tasks WHERE status IN (0, 1, 3)"))[0][0])
+    async def is_over() -> bool:
+        return not await _left(observer)
 
-    async def is_over(session: Session) -> bool:
-        return not await left(session)
-
-    tasks = await left(observer)
     slots = SLOTS_FOR_SHORT_ONES if seconds_each else 100
     limits = TaskLimits(slots, 8, 5, Terms(slots, 60, 600, Backoff(60, 3600, 0.1)))
     engines = [await database.open("task_worker", size=3) for _ in range(claimers)]
     workers = [TaskWorker(engine, handlers, f"bench-{number}", limits) for number, engine in enumerate(engines)]
-    claims: list[TasksClaimed] = []
-    stopping = asyncio.Event()
-
-    def hear(notice: Notice) -> None:
-        assert isinstance(notice, TasksClaimed)
-        claims.append(notice)
-
-    with listening(hear, TasksClaimed):
-        began = time.perf_counter()
+    stopping, work = asyncio.Event(), _Work(time.perf_counter(), [(0.0, 0)])
+    with listening(work.hear, TasksClaimed):
         going = [asyncio.create_task(keep_going("task-worker", worker.step, stopping)) for worker in workers]
-        await eventually(lambda: sum(claim.tasks for claim in claims) >= tasks, 600, "all claims")
-        await eventually(lambda: is_over(observer), 600, "all results")
-        seconds = time.perf_counter() - began
+        await eventually(lambda: work.claimed >= tasks, 1_800, "all claims")
+        await eventually(is_over, 600, "all results")
+        work.moments.append((work.seconds, work.claimed))
         stopping.set()
         await asyncio.gather(*going)
     for worker in workers:
@@ -149,5 +182,4 @@ async def _drain(database: Database, case: str, claimers: int, seconds_each: flo
     for engine in engines:
         await engine.close()
     await observer.close()
-    lost = sum(claim.lost for claim in claims)
-    return Result(case, tasks, seconds, lost / max(1, tasks + lost))
+    return work

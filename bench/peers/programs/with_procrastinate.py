@@ -1,11 +1,15 @@
-"""procrastinate on its own terms, in its own Python: `peer_procrastinate.py URL TASKS SINGLY`; one line of JSON."""
+"""procrastinate on its own terms, in its own Python: `with_procrastinate.py URL TASKS SINGLY`; one line of JSON.
 
-import asyncio
+A pool that is larger than the worker's concurrency, uvloop, and batches of 500 when tasks are deferred in bulk.
+"""
+
 import json
 import sys
 import time
+from importlib.metadata import version
 
 import procrastinate
+import uvloop
 
 
 async def main(url: str, tasks: int, singly: int) -> None:
@@ -31,7 +35,8 @@ async def main(url: str, tasks: int, singly: int) -> None:
         await app.run_worker_async(concurrency=20, wait=False, install_signal_handlers=False)
         drain = time.perf_counter() - began
     assert ran == tasks
-    print(json.dumps({"single": singly / one_by_one, "bulk": (tasks - singly) / bulk, "drain": tasks / drain}))
+    found = {"single": singly / one_by_one, "bulk": (tasks - singly) / bulk, "drain": tasks / drain}
+    print(json.dumps(found | {"version": version("procrastinate")}))
 
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+uvloop.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

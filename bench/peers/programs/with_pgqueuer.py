@@ -1,13 +1,17 @@
-"""pgqueuer on its own terms, in a Python of its own: `peer_pgqueuer.py URL TASKS SINGLY`; one line of JSON."""
+"""pgqueuer on its own terms, in a Python of its own: `with_pgqueuer.py URL TASKS SINGLY`; one line of JSON.
 
-import asyncio
+A pool of connections, uvloop, and batches of 500, both for taking and for enqueueing.
+"""
+
 import json
 import sys
 import time
 from datetime import timedelta
+from importlib.metadata import version
 from typing import Any
 
 import asyncpg
+import uvloop
 from pgqueuer import AsyncpgPoolDriver, PgQueuer, Queries
 
 
@@ -36,7 +40,8 @@ async def main(url: str, tasks: int, singly: int) -> None:
             worker.shutdown.set()
 
     await worker.run(batch_size=500, dequeue_timeout=timedelta(seconds=2))
-    print(json.dumps({"single": singly / one_by_one, "bulk": (tasks - singly) / bulk, "drain": tasks / drain}))
+    found = {"single": singly / one_by_one, "bulk": (tasks - singly) / bulk, "drain": tasks / drain}
+    print(json.dumps(found | {"version": version("pgqueuer")}))
 
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+uvloop.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

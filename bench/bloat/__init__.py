@@ -1,0 +1,1 @@
+"""Measures what a transaction costs that somebody has left open."""

@@ -1,0 +1,1 @@
+"""Measures what each step costs when little waits and when much does."""

@@ -1,0 +1,1 @@
+"""Measures how much memory each role takes when much waits."""

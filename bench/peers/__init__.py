@@ -1,0 +1,1 @@
+"""The same tasks through other queues on the same PostgreSQL, in one run beside ours."""

@@ -1,0 +1,75 @@
+"""Measures our queue of tasks beside others: `python -m bench.peers [--tasks N] [--peer NAME] [--json FILE]`.
+
+The same work, tasks that do nothing, on the same PostgreSQL in one run: ours with and without all that users have on,
+graphile-worker with its local queue, pgqueuer in batches, procrastinate. Each is set up as its own documentation says
+for speed. Peers are fetched from PyPI and npm the first time.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from bench.engines import parser_of, write_json
+from bench.peers.racing import AS_USED, PEERS, Racer, ours, peer
+from bench.servers import measured_server
+from bench.showing import out, say, table
+from bench.targets import PEERS as TARGETS
+from bench.targets import Verdict, as_json, judge
+from tests.support.database import Database
+from tidings.cli.running import run_in_loop
+
+HEADINGS = ("", "version", "tasks", "one by one /s", "in bulk /s", "drained /s", "ours ÷ it")
+
+
+def race(tasks: int, peers: Sequence[str]) -> list[Racer]:
+    with measured_server("postgresql") as server:
+        database = Database(server)
+        asyncio.run(database.migrate())
+        say("ours")
+        found = run_in_loop(ours(database, tasks))
+        for name in peers:
+            say(name)
+            one = peer(database, name, tasks)
+            found += [one] if one else []
+            if one is None:
+                say(f"{name} can't be run here: it needs Node and npm")
+    return found
+
+
+def rows(found: Sequence[Racer]) -> list[Sequence[str]]:
+    (used,) = (one.drain for one in found if one.name == AS_USED)
+    return [
+        (
+            one.name,
+            one.version,
+            f"{one.tasks:,}",
+            "" if one.single is None else f"{one.single:,.0f}",
+            "" if one.bulk is None else f"{one.bulk:,.0f}",
+            f"{one.drain:,.0f}",
+            f"{used / one.drain:.1f}",
+        )
+        for one in found
+    ]
+
+
+def verdicts(found: Sequence[Racer]) -> list[Verdict]:
+    """By what users have, not by the fastest that there is."""
+    (used,) = (one.drain for one in found if one.name == AS_USED)
+    return judge("postgresql", [(TARGETS[one.name], used / one.drain) for one in found if one.name in TARGETS])
+
+
+def main() -> None:
+    parser = parser_of("peers", "Measures our queue of tasks beside others.")
+    parser.add_argument("--tasks", type=int, default=50_000, help="for each that is fast enough")
+    parser.add_argument("--peer", choices=[*PEERS], action="append", help="only this one; repeat it for more")
+    options = parser.parse_args()
+    found = race(options.tasks, options.peer or [*PEERS])
+    out.print(table("Tasks in a second, on one PostgreSQL", HEADINGS, rows(found), texts=2))
+    judged = verdicts(found)
+    for verdict in judged:
+        out.print(str(verdict), markup=False)
+    write_json(options.json, {"racers": [asdict(one) for one in found], "targets": as_json(judged)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""One after the other on the same server, each in a database of its own: enqueued singly and in bulk, then drained."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import tidings
+from bench.backlog import TASKS, filling
+from bench.peers import installing
+from bench.product import Group, running
+from bench.tasks.ours import measure
+from tests.support.database import Database
+from tests.support.sessions import connect
+from tests.support.waiting import eventually
+
+PROGRAMS = Path(__file__).parent / "programs"
+HANDLERS = "bench.tasks.handlers"
+PEERS = {"graphile-worker": 50_000, "pgqueuer": 50_000, "procrastinate": 5_000}
+"""And how many tasks each is given at most: as many as end within a minute or so."""
+OURS, AS_USED = "tidings", "tidings, as users run it"
+
+
+@dataclass(frozen=True)
+class Racer:
+    """Tasks in a second; None for what was not measured of it."""
+
+    name: str
+    version: str
+    tasks: int
+    single: float | None
+    bulk: float | None
+    drain: float
+
+
+async def ours(database: Database, tasks: int) -> list[Racer]:
+    """A worker in this process, to which nobody listens; then a process with log, metrics and all."""
+    single, bulk, drain = await measure(database, tasks, _singly(tasks), all_cases=False)
+    bare = Racer(OURS, tidings.__version__, tasks, single.rate, bulk.rate, drain.rate)
+    await database.empty()
+    used = await _drained_by_a_process(database, tasks)
+    await database.empty()
+    return [bare, Racer(AS_USED, tidings.__version__, tasks, None, None, used)]
+
+
+async def _drained_by_a_process(database: Database, tasks: int) -> float:
+    """From the first claim to the last result; how soon it notices that there is work is another matter."""
+    worker = Group("task-worker", ("task-worker",))
+    async with running(database, [worker], TIDINGS_APP=HANDLERS), filling(database) as backlog:
+        await backlog.add_tasks(tasks)
+
+        async def is_any(statuses: str) -> bool:
+            return bool(await backlog.run(f"SELECT 1 FROM {TASKS} WHERE status IN ({statuses}) LIMIT 1"))
+
+        async def is_over() -> bool:
+            return not await is_any("0, 1, 3")
+
+        await eventually(lambda: is_any("1, 2"), 60, "the first claim")
+        began = time.perf_counter()
+        await eventually(is_over, 600, "the last result")
+        return tasks / (time.perf_counter() - began)
+
+
+def peer(database: Database, name: str, most: int) -> Racer | None:
+    """None where it can't be run here."""
+    tasks = min(PEERS[name], most)
+    program = PROGRAMS / f"with_{name.replace('-', '_')}"
+    folder: Path | None = Path.cwd()
+    if name == "graphile-worker":
+        folder = installing.node_folder()
+        command = ["node", f"{program}.mjs"]
+    else:
+        command = [str(installing.python()), f"{program}.py"]
+    if folder is None:
+        return None
+    made = asyncio.run(_make_database(database, name.replace("-", "_")))
+    ended = subprocess.run(
+        [*command, made, str(tasks), str(_singly(tasks))], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        sys.exit(f"{name} failed:\n{ended.stdout}{ended.stderr}")
+    found = json.loads(ended.stdout.splitlines()[-1])
+    return Racer(name, found["version"], tasks, found["single"], found["bulk"], found["drain"])
+
+
+def _singly(tasks: int) -> int:
+    return min(500, tasks // 2)
+
+
+async def _make_database(database: Database, name: str) -> str:
+    session = await connect(database.admin_url)
+    await session.run(f"CREATE DATABASE {name}")
+    await session.close()
+    return f"{database.admin_url.rpartition('/')[0]}/{name}"

@@ -1,0 +1,1 @@
+"""Measures what a second worker process brings, and what saturates first."""
