@@ -80,7 +80,17 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {"decisions", "errors", "model", "processes", "roles", "runtime", "telemetry", "wiring"},
     "listener": {"courier.signing", "decisions", "errors"},
     "flow_reference": {"flow"},
-    "reference": {"cli.reference", "flow_reference", "settings"},
+    "reference": {
+        "api",
+        "cli.reference",
+        "courier.error_codes",
+        "decisions.retrying",
+        "flow_reference",
+        "model",
+        "settings",
+        "tables",
+        "telemetry",
+    },
     "cli": {
         "processes",
         "db",

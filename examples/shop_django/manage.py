@@ -1,0 +1,9 @@
+"""A shop on Django: with DATABASE_URL=postgresql://app:secret@localhost/shop run `migrate`, then `runserver`."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+execute_from_command_line(sys.argv)

@@ -1,0 +1,1 @@
+"""The shop: a model, two views, and the events that they publish."""
