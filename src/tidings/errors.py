@@ -12,6 +12,7 @@ TidingsError
 │   │   └── OutcomeUnknown   the connection was lost in COMMIT
 │   └── StatementFailed      the server refused a statement; `code` is the server's own
 │       └── StatementDenied  whatever the rows: a right, a table, time or room is missing
+│           └── RoomMissing  the server's disk is full
 ├── SchemaError              missing, behind, or newer than this program
 ├── InputRefused             what was given can't be taken; `field` says which part. Nothing was stored
 │   ├── EventRefused
@@ -93,6 +94,10 @@ class StatementFailed(DatabaseError):
 
 class StatementDenied(StatementFailed):
     """It would be refused with other rows too, so that no row is to blame."""
+
+
+class RoomMissing(StatementDenied):
+    pass
 
 
 class SchemaError(TidingsError):

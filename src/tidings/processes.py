@@ -26,7 +26,7 @@ from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
 from tidings.roles.verifier.calling import EndpointCaller
 from tidings.roles.worker.worker import Worker, WorkerLimits
 from tidings.runtime.exposing import Exposition
-from tidings.runtime.loop import IDLE_PAUSE, Pace, Step, Work, keep_going
+from tidings.runtime.loop import Pace, Step, Work, keep_going
 from tidings.runtime.presence import SECONDS_TO_LEAVE, new_worker_id, show_presence
 from tidings.runtime.supervisor import Activity
 from tidings.runtime.wakeups import Wakeups
@@ -43,7 +43,10 @@ Ring = Callable[[str], None]
 _SESSIONS = 3
 # Shortly after the orchestrator, whose jobs it sends.
 _AFTER_THE_ORCHESTRATOR = 0.06
+# Nobody wakes the router after a transaction of the application: so long it may take to notice.
+_SECONDS_BETWEEN_GLANCES_AT_THE_LOG = 0.06
 _SECONDS_BETWEEN_CLEANINGS = 1.0
+_SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_BETWEEN_ARCHIVINGS = 10.0
 _SECONDS_BETWEEN_REMOVALS = 10.0
 _SECONDS_BETWEEN_RESCUES = 1.0
@@ -108,7 +111,7 @@ def _serving(found: Installation, shown: Exposition, wakeups: Wakeups) -> Callab
     from tidings.api.server import prepare, serve
 
     prepare()
-    return partial(serve, found, shown.text, lambda: wakeups.ring("router"))
+    return partial(serve, found, shown.text, wakeups.ring)
 
 
 async def _wake_others(found: Installation, role: str, wakeups: Wakeups, stopping: asyncio.Event) -> None:
@@ -154,7 +157,7 @@ async def _routing(
         return (await one.step()).did_work
 
     try:
-        yield Work(step, one.look, Pace(IDLE_PAUSE), gathering=True)
+        yield Work(step, one.look, Pace(_SECONDS_BETWEEN_GLANCES_AT_THE_LOG), gathering=True)
     finally:
         await one.close()
 
@@ -265,7 +268,7 @@ async def _verifying(found: Installation, engine: Engine, worker_id: str, ring: 
     caller = EndpointCaller(engine, courier, found.vault(), found.settings.sending.timeout_seconds)
     one = TaskWorker(engine, endpoint_calls(caller), worker_id, task_limits(found.settings))
     try:
-        yield Work(one.step, one.look)
+        yield Work(one.step, one.look, Pace(_SECONDS_BETWEEN_CHECKS))
     finally:
         await one.close()
         await courier.close()

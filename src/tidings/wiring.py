@@ -79,7 +79,7 @@ class Installation:
             urls.append(self.access(OWNER).url)
         addresses = [read_address(url) for url in urls if url]
         ours = {(server.host, port) for port in (server.port, server.metrics_port) if port}
-        return {(address.host, address.port) for address in addresses} | ours
+        return {(place.host, place.port) for address in addresses for place in address.places} | ours
 
     @asynccontextmanager
     async def engine(self, role: str, size: int = 2, patience: float | None = None) -> AsyncIterator[Engine]:

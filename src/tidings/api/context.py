@@ -25,7 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Api:
-    """`ingest` is opened with the first event. `metrics` is the text of /metrics."""
+    """`ingest` is opened with the first event. `metrics` is the text of /metrics.
+
+    `ring` wakes a process, by its name: there is something for it to do. Called after a commit.
+    """
 
     pools: Pools
     checker: KeyChecker
@@ -37,11 +40,16 @@ class Api:
     missing_steps: Callable[[], Awaitable[int]]
     metrics: Callable[[], Awaitable[bytes]]
     background: Background
+    ring: Callable[[str], None] = lambda process: None
     throttle: Throttle = field(default_factory=Throttle)
     proxies: Collection[Network] = ()
 
-    async def as_role(self, role: str, work: Callable[[Engine], Awaitable[T]]) -> T:
-        return await work(await self.pools.engine(role))
+    async def as_role(self, role: str, work: Callable[[Engine], Awaitable[T]], *, wakes: str = "") -> T:
+        """`wakes` is the process that has something to do then; it would notice by itself, a little later."""
+        done = await work(await self.pools.engine(role))
+        if wakes:
+            self.ring(wakes)
+        return done
 
     async def cursors(self) -> Cursors:
         return Cursors(await self.checker.installation_id())

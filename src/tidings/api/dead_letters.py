@@ -215,7 +215,7 @@ async def cancel_requeue(id: Id, api: Has, caller: By) -> Answer:
 )
 async def requeue(id: Id, api: Has, caller: By) -> Answer:
     """As a new delivery of the next generation. Asked twice, also at the same time, it is made once."""
-    done = await api.as_role(ROLE, lambda engine: requeueing.requeue(engine, [id], caller.actor))
+    done = await requeues.requeue(api, [id], caller.actor)
     return one_generation(done[0], f"dead letter {id}")
 
 

@@ -16,6 +16,7 @@ from tidings.errors import (
     LoginRefused,
     NotFound,
     OutcomeUnknown,
+    RoomMissing,
     RouterHeld,
     SchemaError,
     SecretsUnusable,
@@ -157,6 +158,12 @@ def of_error(error: TidingsError) -> Refused:
             )
         case TransientFailure() | ServerUnreachable():
             return Refused("unavailable", "The database is not ready; outcome: not stored. Try again.", headers=_RETRY)
+        case RoomMissing():
+            return Refused(
+                "unavailable",
+                "The database has no room left; outcome: not stored. Try again when there is some.",
+                headers=_RETRY,
+            )
         case SchemaError() | LoginRefused() | SecretsUnusable():
             return Refused(
                 "unavailable", "This server is not set up rightly; `tidings doctor` says more.", headers=_RETRY

@@ -1,11 +1,22 @@
-"""Requeues of many dead letters: stored, and gone on with beside the answer, for the API and for the console."""
+"""What is sent again, for the API and for the console: a few, or many, stored and gone on with beside the answer."""
+
+from collections.abc import Sequence
 
 from tidings.api.context import Api
-from tidings.model.dead_letter import MassRequeueStatus
+from tidings.model.dead_letter import MassRequeueStatus, Requeued
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
 
 ROLE = "dead_letter_operator"
+_WAKES = "orchestrator"
+
+
+async def requeue(api: Api, ids: Sequence[int], actor: str) -> list[Requeued]:
+    return await api.as_role(ROLE, lambda engine: requeueing.requeue(engine, ids, actor), wakes=_WAKES)
+
+
+async def resend(api: Api, ids: Sequence[int], actor: str) -> list[Requeued]:
+    return await api.as_role(ROLE, lambda engine: requeueing.resend(engine, ids, actor), wakes=_WAKES)
 
 
 async def begin(api: Api, chosen: Filter, rate: int, actor: str) -> MassRequeue:
@@ -35,4 +46,4 @@ async def cancel(api: Api, mass_id: int, actor: str) -> MassRequeue:
 
 async def _go_on(api: Api, mass_id: int) -> None:
     engine = await api.pools.engine(ROLE)
-    api.background.begin(f"requeue {mass_id}", requeueing.run(engine, mass_id, lambda stands: None))
+    api.background.begin(f"requeue {mass_id}", requeueing.run(engine, mass_id, lambda stands: api.ring(_WAKES)))

@@ -246,7 +246,7 @@ async def show_gate(name: GateName, api: Has) -> Answer:
 async def set_gate(name: GateName, given: GateChange, api: Has, caller: By) -> Answer:
     """When a closing is answered, no router goes on that had not noticed it."""
     act = gates.open if given.is_open else gates.close
-    await api.as_role(ROLE, lambda engine: act(engine, name, given.reason, caller.actor))
+    await api.as_role(ROLE, lambda engine: act(engine, name, given.reason, caller.actor), wakes="router")
     return await show_gate(name, api)
 
 
@@ -320,7 +320,9 @@ async def show_route_dead_letter(id: Id, api: Has) -> Answer:
 )
 async def replay(id: Id, api: Has, caller: By) -> Answer:
     """From the snapshot, as the next attempt, if the gates are open."""
-    done = await api.as_role("event_router", lambda engine: replay_letter(engine, id, caller.actor))
+    done = await api.as_role(
+        "event_router", lambda engine: replay_letter(engine, id, caller.actor), wakes="orchestrator"
+    )
     return Answer(shown(RouteReplay, vars(done)))
 
 

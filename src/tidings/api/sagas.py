@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from tidings.api import requeues
 from tidings.api.context import By, Has
 from tidings.api.describing import BIGGEST_ID, Answer, CursorText, Domain, Id, Limit, PageOf, Shown, about, shown
 from tidings.api.events import VISIBLE, in_utc
@@ -15,7 +16,6 @@ from tidings.api.paging import page
 from tidings.api.problems import Refused
 from tidings.model.key import Scope
 from tidings.model.saga import SAGA_MOVES, SagaStatus
-from tidings.roles.dead_letters import requeueing
 from tidings.roles.observer.pages import PageObserver, SagaFilter
 
 router = APIRouter(tags=["sagas"])
@@ -98,5 +98,5 @@ async def show_saga(id: Id, api: Has, own: Domain) -> Answer:
 )
 async def resend(id: Id, api: Has, caller: By) -> Answer:
     """As a new delivery of the next generation. Asked twice, it is made once."""
-    done = await api.as_role("dead_letter_operator", lambda engine: requeueing.resend(engine, [id], caller.actor))
+    done = await requeues.resend(api, [id], caller.actor)
     return one_generation(done[0], f"saga {id}")

@@ -62,21 +62,19 @@ def prepare() -> None:
     application()
 
 
-async def serve(
-    found: Installation, metrics: Metrics, on_published: Callable[[], None], stopping: asyncio.Event
-) -> None:
-    """Until all must stop; requests that were begun are answered first."""
+async def serve(found: Installation, metrics: Metrics, ring: Callable[[str], None], stopping: asyncio.Event) -> None:
+    """Until all must stop; requests that were begun are answered first. `ring` wakes a process, by its name."""
     if found.settings.server.admin_key:
         async with found.engine("key_admin", size=1) as engine:
             await keys.ensure(engine, found.settings.server.admin_key, ACTOR)
     with _listening(found.settings) as listening:
-        async with open_api(found, metrics, on_published) as api:
+        async with open_api(found, metrics, ring) as api:
             await _serve(api, listening, stopping)
 
 
 @asynccontextmanager
 async def open_api(
-    found: Installation, metrics: Metrics, on_published: Callable[[], None] = lambda: None
+    found: Installation, metrics: Metrics, ring: Callable[[str], None] = lambda process: None
 ) -> AsyncIterator[Api]:
     """All that handlers need. At its end everybody who waits has an answer, and every connection is closed."""
     pools, background = Pools(found), Background()
@@ -84,7 +82,8 @@ async def open_api(
 
     async def ingest() -> Ingest:
         if not opened:
-            opened.append(Ingest(await pools.engine("event_ingest_writer"), on_published=on_published))
+            engine = await pools.engine("event_ingest_writer")
+            opened.append(Ingest(engine, on_published=lambda: ring("router")))
         return opened[0]
 
     async def missing_steps() -> int:
@@ -103,6 +102,7 @@ async def open_api(
             missing_steps=missing_steps,
             metrics=metrics,
             background=background,
+            ring=ring,
             proxies=settings.server.trusted_proxies,
         )
     finally:

@@ -62,26 +62,29 @@ async def verify(api: Api, id: int, actor: str) -> int | None:
         await _trust(api, id, actor)
         return None
     rules = api.rules.destinations
-    return await api.as_role(VERIFIER, lambda engine: ask_verification(engine, id, actor=actor, rules=rules))
+    return await api.as_role(
+        VERIFIER, lambda engine: ask_verification(engine, id, actor=actor, rules=rules), wakes="verifier"
+    )
 
 
 async def test(api: Api, id: int, actor: str) -> int:
     rules = api.rules.destinations
-    return await api.as_role(VERIFIER, lambda engine: ask_test(engine, id, actor=actor, rules=rules))
+    return await api.as_role(VERIFIER, lambda engine: ask_test(engine, id, actor=actor, rules=rules), wakes="verifier")
 
 
 async def replay(api: Api, id: int, since: datetime.datetime, actor: str) -> Backfilled:
     """The first batch; the rest goes on by itself."""
     batches = backfill(await api.pools.engine(ROUTER), id, since, actor)
     first = await anext(batches)
+    api.ring("orchestrator")
     if not first.is_done:
-        api.background.begin(f"replay of subscription {id}", _all(batches))
+        api.background.begin(f"replay of subscription {id}", _all(api, batches))
     return first
 
 
-async def _all(batches: AsyncIterator[Backfilled]) -> None:
+async def _all(api: Api, batches: AsyncIterator[Backfilled]) -> None:
     async for _ in batches:
-        pass
+        api.ring("orchestrator")
 
 
 async def _trust(api: Api, id: int, actor: str) -> None:

@@ -130,7 +130,9 @@ async def submit(given: NewTask, request: Request, api: Has) -> Answer:
     async def work(operations: TaskProducerOperations) -> Any:
         return await operations.submit([task], replace=given.replace)
 
-    (done,) = await api.as_role("task_producer", lambda engine: TaskProducerOperations.step(engine, work))
+    (done,) = await api.as_role(
+        "task_producer", lambda engine: TaskProducerOperations.step(engine, work), wakes="task-worker"
+    )
     return Answer(shown(SubmittedTask, vars(done), status=int(done.status)), status_code=202)
 
 
@@ -179,7 +181,7 @@ async def show_task(id: Id, api: Has) -> Answer:
 )
 async def retry(id: Id, api: Has, caller: By) -> Answer:
     """An archived one is submitted as a new task."""
-    (done,) = await api.as_role(ROLE, lambda engine: commands.retry(engine, [id], caller.actor))
+    (done,) = await api.as_role(ROLE, lambda engine: commands.retry(engine, [id], caller.actor), wakes="task-worker")
     return _commanded(done)
 
 

@@ -150,7 +150,12 @@ COMMANDS = {
         "running",
         KEEP,
         "Run roles until Ctrl-C.",
-        ("tidings run all", "tidings run router orchestrator", "tidings run task-worker --app myapp.tasks"),
+        (
+            "tidings run all",
+            "tidings run router orchestrator",
+            "tidings run worker --processes 4",
+            "tidings run task-worker --app myapp.tasks",
+        ),
     ),
     "migrate": Command(
         "database",

@@ -1,6 +1,7 @@
 """`run`: the processes of the product, each as its own database user, until they are told to stop."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
@@ -12,6 +13,7 @@ from tidings.cli.output import out, say, show_json
 from tidings.errors import SettingsInvalid
 from tidings.model.route import DEFAULT_ROUTER
 from tidings.processes import (
+    API,
     PROCESSES,
     TASK_WORKER,
     activities,
@@ -21,6 +23,8 @@ from tidings.processes import (
 )
 from tidings.roles.router.passes import Outcome, Pass
 from tidings.roles.router.router import Router
+from tidings.runtime import several
+from tidings.runtime.several import stop_without_leader
 from tidings.runtime.supervisor import supervise, told_to_stop, unless_stopped
 from tidings.settings import Settings
 from tidings.wiring import Installation
@@ -29,6 +33,9 @@ T = TypeVar("T")
 
 ROUTER, WORKER, RESCUER, VERIFIER = "router", "worker", "rescuer", "verifier"
 ALL = "all"
+LED, PROCESSES_OPTION = "--led", "--processes"
+# So much longer than its processes it waits for them.
+SECONDS_FOR_THE_LEADER = 10
 # How long a single pass waits for open transactions that may still fill holes; a router that keeps running never does.
 PATIENCE = 1.0
 
@@ -44,20 +51,29 @@ def run(
         bool, typer.Option("--once", help="One pass of the router, then end; for those who schedule it.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --once: what was done, for machines.")] = False,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="So many processes with these roles, to use more than one core.")
+    ] = 1,
+    # For one of several: it ends when its leader does. Nobody else has a use for it.
+    led: Annotated[bool, typer.Option(LED, hidden=True)] = False,
 ) -> None:
     """Run roles until Ctrl-C or SIGTERM; what was begun is finished, a second signal ends at once.
 
     `task-worker` runs the handlers of your application: `tidings run task-worker --app myapp.tasks`.
+
+    With `--processes` each one that crashes is begun again; the second shows its metrics at the next port, and so on.
     """
-    names = chosen(roles, once, settings())
+    names = chosen(roles, once, settings(), processes)
     with installation(must_exist=True) as found:
         if once:
             show_pass(run_in_loop(route_once(found, name)), json)
+        elif processes > 1:
+            run_in_loop(lead(found, names, commands(found.settings, processes)))
         else:
-            run_in_loop(run_until_told(found, names, name))
+            run_in_loop(run_until_told(found, names, name, led=led))
 
 
-def chosen(roles: list[str], once: bool, settings: Settings) -> list[str]:
+def chosen(roles: list[str], once: bool, settings: Settings, processes: int = 1) -> list[str]:
     """Each process once; SettingsInvalid where there is no such one."""
     names = list(dict.fromkeys(name for role in roles for name in (everything(settings) if role == ALL else [role])))
     wrong = [
@@ -65,6 +81,10 @@ def chosen(roles: list[str], once: bool, settings: Settings) -> list[str]:
     ]
     if once and not wrong and names != [ROUTER]:
         wrong = [f"--once is for {ROUTER} alone; the others keep running"]
+    if processes > 1 and once:
+        wrong.append("--processes is for those that keep running, and --once does not")
+    if processes > 1 and API in names:
+        wrong.append(f"--processes: only one can listen at the port of {API}; run that one by itself")
     if TASK_WORKER in names and not settings.tasks.app:
         wrong.append(f"{TASK_WORKER} needs the module with your handlers: --app myapp.tasks")
     if wrong:
@@ -72,11 +92,42 @@ def chosen(roles: list[str], once: bool, settings: Settings) -> list[str]:
     return names
 
 
-async def run_until_told(found: Installation, names: list[str], router: str = DEFAULT_ROUTER) -> None:
+async def run_until_told(
+    found: Installation, names: list[str], router: str = DEFAULT_ROUTER, *, led: bool = False
+) -> None:
     """What a person must mend ends it before it has begun; afterwards everything is tried again and again."""
     stopping = told_to_stop()
+    if led:
+        stop_without_leader(stopping)
     await unless_stopped(refuse_unless_ready(found, names), stopping)
     await supervise(activities(found, names, router), stopping, seconds_to_stop(found.settings))
+
+
+async def lead(found: Installation, names: list[str], commands: list[list[str]]) -> None:
+    """Several processes do it, and this one keeps them going."""
+    stopping = told_to_stop()
+    await unless_stopped(refuse_unless_ready(found, names), stopping)
+    seconds = seconds_to_stop(found.settings) + SECONDS_FOR_THE_LEADER
+    await supervise(several.processes("+".join(names), commands), stopping, seconds)
+
+
+def commands(settings: Settings, processes: int) -> list[list[str]]:
+    """What this process was asked for, once for each: without the number, and each with a port for its metrics."""
+    given = iter(sys.argv[1:])
+    same = ["-m", _program()]
+    for word in given:
+        if word == PROCESSES_OPTION:
+            next(given, None)
+        elif not word.startswith(f"{PROCESSES_OPTION}="):
+            same.append(word)
+    port = settings.server.metrics_port
+    return [[*same, LED, *([f"--metrics-port={port + number}"] if port else [])] for number in range(processes)]
+
+
+def _program() -> str:
+    """The module that Python was started with; ours, where it was a script."""
+    spec = sys.modules["__main__"].__spec__
+    return spec.name.removesuffix(".__main__") if spec else "tidings"
 
 
 async def refuse_unless_ready(found: Installation, names: list[str]) -> None:

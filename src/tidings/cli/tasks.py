@@ -144,13 +144,13 @@ def submit(
         correlation_id=str(uuid.uuid4()) if correlation_id is None else correlation_id,
         limits=EventLimits(ingest.max_payload, ingest.max_nesting),
     )
-    _show_submitted(as_role("task_producer", lambda engine: _store(engine, task, replace)), json)
+    _show_submitted(as_role("task_producer", lambda engine: _store(engine, task, replace), wakes="task-worker"), json)
 
 
 @app.command()
 def retry(ids: Ids, json: AsJson = False) -> None:
     """Let tasks that failed for good start anew; those of the history as new tasks. Ends with 1 if any is refused."""
-    _show_commanded(as_role(ROLE, lambda engine: commands.retry(engine, ids, person())), json)
+    _show_commanded(as_role(ROLE, lambda engine: commands.retry(engine, ids, person()), wakes="task-worker"), json)
 
 
 @app.command()

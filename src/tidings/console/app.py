@@ -26,6 +26,7 @@ from tidings.console import (
 )
 from tidings.console.declaring import person
 from tidings.console.page import Page
+from tidings.console.saying import why_not
 from tidings.errors import TidingsError
 
 AREAS = (overview, events, subscriptions, dead_letters, tasks, routing, audit, keys)
@@ -99,7 +100,8 @@ async def _shown(request: Request, refused: Refused) -> Response:
     page = Page(request)
     if status < 500:
         page = await person(request)
-    response = page.show("refused.html", status, code=refused.code, detail=refused.detail, request_id=request_id)
+    detail = why_not(page.words, refused)
+    response = page.show("refused.html", status, code=refused.code, detail=detail, request_id=request_id)
     response.headers.update(refused.headers)
     return response
 

@@ -5,7 +5,6 @@ from typing import Any
 from starlette.responses import Response
 
 from tidings.api import requeues
-from tidings.api.problems import Refused
 from tidings.console import payloads
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
@@ -13,7 +12,6 @@ from tidings.console.page import ROWS, Form, Page
 from tidings.errors import InputRefused, NotFound
 from tidings.model.dead_letter import MassRequeueStatus, RequeueOutcome
 from tidings.model.key import Scope
-from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter
 from tidings.roles.observer.delivery import DeliveryObserver
 from tidings.roles.observer.letters import COUNTED_TO, LetterObserver
@@ -82,24 +80,22 @@ def _filter(page: Page, form: Form) -> tuple[LetterFilter, dict[str, str]]:
 async def requeue(page: Page) -> Response:
     """One; asked twice, it is made once."""
     id, back = page.id, Fields(page.form, page.words).whole("event")
-    (done,) = await page.api.as_role(requeues.ROLE, lambda engine: requeueing.requeue(engine, [id], page.actor))
+    (done,) = await requeues.requeue(page.api, [id], page.actor)
     if done.outcome is RequeueOutcome.NOT_FOUND:
         raise NotFound(f"There is no dead letter {id}.")
     to, said = f"/events/{back}" if back else f"/dead-letters/{id}", f"dead_letters.outcome.{done.outcome}"
-    if done.outcome in _DONE:
-        return page.go(to, said)
-    return page.go(to, refused=Refused("conflict", page.words(said)))
+    return page.go(to, said, is_good=done.outcome in _DONE)
 
 
 async def requeue_ticked(page: Page) -> Response:
     """First the question, with what would be refused; then the deed."""
     ids = _ids(page.form.all("ids"))
     if not ids:
-        return page.go("/dead-letters", refused=Refused("invalid", page.words("dead_letters.none_ticked")))
+        return page.go("/dead-letters", "dead_letters.none_ticked", is_good=False)
     if page.form["sure"] != "yes":
         items = await page.read(LetterObserver, lambda observer: observer.among(ids))
         return page.show("dead_letters/sure.html", items=items, **await _around(page, items))
-    done = await page.api.as_role(requeues.ROLE, lambda engine: requeueing.requeue(engine, ids, page.actor))
+    done = await requeues.requeue(page.api, ids, page.actor)
     started = sum(one.outcome is RequeueOutcome.STARTED for one in done)
     already = sum(one.outcome is RequeueOutcome.ALREADY_STARTED for one in done)
     denied = len(done) - started - already

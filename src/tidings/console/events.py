@@ -5,6 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from tidings.api import requeues
 from tidings.console import payloads
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
@@ -14,13 +15,11 @@ from tidings.errors import NotFound
 from tidings.model.dead_letter import RequeueOutcome
 from tidings.model.explanation import Explanation
 from tidings.model.key import Scope
-from tidings.roles.dead_letters import requeueing
 from tidings.roles.observer.pages import EventFilter
 from tidings.roles.observer.searching import EventSearcher, FateObserver
 from tidings.roles.observer.stories import Story, StoryObserver
 from tidings.roles.observer.why import why
 
-OPERATOR = "dead_letter_operator"
 # What htmx takes as: no need to ask again.
 _ENOUGH = 286
 
@@ -120,7 +119,7 @@ async def download(page: Page) -> Response:
 async def resend(page: Page) -> Response:
     """One delivery once more; asked twice, it is made once."""
     id, back = page.id, Fields(page.form, page.words).whole("event")
-    (done,) = await page.api.as_role(OPERATOR, lambda engine: requeueing.resend(engine, [id], page.actor))
+    (done,) = await requeues.resend(page.api, [id], page.actor)
     if done.outcome is RequeueOutcome.NOT_FOUND:
         raise NotFound(f"There is no saga {id}.")
     return page.go(f"/events/{back}" if back else "/events", f"dead_letters.outcome.{done.outcome}")

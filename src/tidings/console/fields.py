@@ -30,10 +30,10 @@ class Fields:
         text = self.line(name, most)
         return self._wrong(name, "not_visible") if text and not _VISIBLE.fullmatch(text) else text
 
-    def whole(self, name: str, least: int = 1, most: int = BIGGEST_ID) -> int:
+    def whole(self, name: str, least: int = 1, most: int = BIGGEST_ID, *, needed: bool = False) -> int:
         """0 where nothing was typed."""
         text = self._form[name].strip().lstrip("#")
-        if not text:
+        if not text and not needed:
             return 0
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
             self._wrong(name, "no_number", least=least, most=most)

@@ -7,9 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tidings.decisions.answers import ANSWERS
+from tidings.decisions.keys import WRONG_KEYS
+
 WORDS = Path(__file__).parent / "words"
 DEFAULT = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh-Hant": "繁體中文"}
+OWN: Mapping[str, Mapping[str, str]] = {"why": ANSWERS, "wrong_key": WRONG_KEYS}
+"""What the product itself says in English, by the areas in which other languages have their words for it."""
 # What browsers call them, in lower case.
 _KNOWN_AS = {"en": "en", **dict.fromkeys(("zh", "zh-hant", "zh-tw", "zh-hk", "zh-mo"), "zh-Hant")}
 
@@ -35,7 +40,8 @@ class Words:
 
 @cache
 def words_of(language: str) -> Words:
-    texts: dict[str, str] = {}
+    own = OWN if language == DEFAULT else {}
+    texts = {f"{area}.{name}": text for area, said in own.items() for name, text in said.items()}
     for path in sorted((WORDS / language).glob("*.toml")):
         texts |= _flat(tomllib.loads(path.read_text("utf-8")), f"{path.stem}.")
     return Words(language, texts)

@@ -1,6 +1,5 @@
 """The overview: what flows, how much waits in each stage, and what is wrong."""
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,12 @@ from starlette.responses import RedirectResponse, Response
 from tidings.console.charts import Span, Stage, ceiling, flow_picture, spans, stacked
 from tidings.console.declaring import get
 from tidings.console.page import Page
-from tidings.console.showing import duration, number
+from tidings.console.saying import duration
+from tidings.console.showing import number
 from tidings.model.depths import Depth, Depths
 from tidings.model.totals import OUTCOMES
 from tidings.roles.observer.depths import DepthObserver
-from tidings.roles.observer.flowing import FlowObserver, Minutes
+from tidings.roles.observer.flowing import FlowObserver
 from tidings.roles.observer.routing import RoutingObserver
 
 # What is more than this, is more: nobody waits for a count.
@@ -53,15 +53,17 @@ async def live(page: Page) -> Response:
 
 async def _seen(page: Page) -> dict[str, Any]:
     chosen = next((one for one in RANGES if one.name == page.query["range"]), RANGES[0])
-    minutes = await page.read(FlowObserver, lambda see: see.minutes(max(chosen.minutes, _DAY) * 60.0))
+    flow = await page.read(FlowObserver, lambda see: see.flow(chosen.minutes, chosen.each))
+    columns = spans(flow.counts, flow.now, chosen.minutes, chosen.each, len(OUTCOMES))
     depths = await page.read(DepthObserver, lambda see: see.depths(COUNTED_TO))
     last_event = await page.read(FlowObserver, FlowObserver.last_event)
-    stages = _stages(page, depths, last_event, _sum(minutes, _DAY))
+    totals = dict(zip(OUTCOMES, map(sum, zip(*(one.counts for one in columns), strict=True)), strict=True))
+    stages = _stages(page, depths, last_event, totals, chosen)
     return {
         "ranges": RANGES,
         "chosen": chosen,
-        "chart": _chart(minutes, chosen),
-        "totals": dict(zip(OUTCOMES, _sum(minutes, chosen.minutes), strict=True)),
+        "chart": _chart(columns, chosen),
+        "totals": totals,
         "pictures": {"wide": flow_picture(stages), "tall": flow_picture(stages, is_tall=True)},
         "retrying": _counted(depths.queues["sagas_retry_later"].count),
         "depths": depths,
@@ -74,8 +76,7 @@ async def _seen(page: Page) -> dict[str, Any]:
     }
 
 
-def _chart(minutes: Minutes, chosen: Range) -> Mapping[str, Any]:
-    columns = spans(minutes.counts, minutes.now, chosen.minutes, chosen.each, len(OUTCOMES))
+def _chart(columns: list[Span], chosen: Range) -> Mapping[str, Any]:
     counts = [one.counts for one in columns]
     return {
         "columns": columns,
@@ -94,7 +95,7 @@ def _labels(columns: list[Span], chosen: Range) -> list[str]:
     return [columns[len(columns) * part // 4 if part < 4 else -1].began_at.strftime(form) for part in range(5)]
 
 
-def _stages(page: Page, depths: Depths, last_event: Any, day: tuple[int, ...]) -> dict[str, Stage]:
+def _stages(page: Page, depths: Depths, last_event: Any, totals: Mapping[str, int], chosen: Range) -> dict[str, Stage]:
     say, queues = page.words, depths.queues
     lag = Depth(
         sum(one.events for one in depths.routers), max((one.oldest_seconds for one in depths.routers), default=0.0)
@@ -109,7 +110,7 @@ def _stages(page: Page, depths: Depths, last_event: Any, day: tuple[int, ...]) -
         waits = say("overview.stage.oldest", duration=lasted(depth.oldest_seconds)) if depth.oldest_seconds else ""
         return Stage(say(f"overview.stage.{name}"), _counted(depth.count), note or waits, _tone(depth), href)
 
-    delivered, _, dead = day
+    in_range = say(f"overview.range.{chosen.name}")
     return {
         "events": Stage(
             say("overview.stage.events"),
@@ -125,13 +126,13 @@ def _stages(page: Page, depths: Depths, last_event: Any, day: tuple[int, ...]) -
             "endpoints",
             Depth(queues["jobs_leased"].count, 0.0),
             "/subscriptions",
-            say("overview.stage.delivered", count=number(delivered)),
+            say("overview.stage.delivered", count=number(totals["delivered"]), range=in_range),
         ),
         "dead": Stage(
             say("overview.stage.dead"),
-            number(dead),
-            say("overview.stage.in_a_day"),
-            "bad" if dead else "quiet",
+            number(totals["dead"]),
+            say("overview.stage.in_range", range=in_range),
+            "bad" if totals["dead"] else "quiet",
             "/dead-letters",
         ),
         "tasks": stage("tasks", tasks, "/tasks"),
@@ -142,12 +143,6 @@ def _processes(depths: Depths) -> list[tuple[str, int, bool]]:
     """Name, how many are alive, and whether one is missing."""
     names = [*_NEEDED, *sorted(set(depths.processes) - set(_NEEDED))]
     return [(name, depths.processes.get(name, 0), name in _NEEDED and not depths.processes.get(name)) for name in names]
-
-
-def _sum(minutes: Minutes, last: int) -> tuple[int, ...]:
-    since = minutes.now - datetime.timedelta(minutes=last)
-    found = [counts for began_at, counts in minutes.counts.items() if began_at > since]
-    return tuple(map(sum, zip(*found, strict=True))) if found else (0,) * len(OUTCOMES)
 
 
 def _both(one: Depth, other: Depth) -> Depth:

@@ -10,15 +10,15 @@ How an area is added, say `events`:
    `await page.api.as_role(role, lambda engine: action(engine, …, actor=page.actor))`, by the very functions that the
    HTTP API calls.
 3. It answers with `page.show("events/index.html", items=…)`, after a POST with `page.go("/events/7", "events.title")`,
-   which shows those words once; `page.go("/events/7", refused=error)` says why not. A refused form is shown again:
-   `page.show("….html", status=422, errors=page.errors(error), values=page.form)`. What is secret and shown once is
-   answered at once, never through `go`, whose sentence is a cookie. Errors that a handler lets pass become a page
-   of their own. Parts that htmx polls are `get(…, polled=True)`.
+   which shows those words once, as bad news with `is_good=False`; `page.go("/events/7", refused=error)` says why not.
+   A refused form is shown again: `page.show("….html", status=422, errors=page.errors(error), values=page.form)`. What
+   is secret and shown once is answered at once, never through `go`, whose sentence is a cookie. Errors that a handler
+   lets pass become a page of their own. Parts that htmx polls are `get(…, polled=True)`.
 4. `templates/events/*.html` extend `layout.html` (blocks `title`, `actions`, `content`) and import what `parts.html`
    lists at its top. In templates there are `t("events.title", count=3)`, `may("operator")`, `page`, and the filters of
    `showing.py`. Everything foreign is text: never `|safe`, never a foreign `href`; no inline script or style.
 5. `words/en/events.toml` and `words/zh-Hant/events.toml` have the same names. A test compares them, and looks that
-   every `t("…")` has its words.
+   every `t("…")` has its words. What the product says itself, answers of `why` and errors, goes through `saying.py`.
 """
 
 import datetime
@@ -39,6 +39,7 @@ from tidings.console import cookies
 from tidings.console.cookies import Flash
 from tidings.console.forgery import token_of
 from tidings.console.languages import Words, chosen, words_of
+from tidings.console.saying import why_not, wrong_fields
 from tidings.console.showing import environment
 from tidings.db.operations import Operations
 from tidings.errors import InputRefused, NotFound, TidingsError
@@ -181,9 +182,7 @@ class Page:
 
     def errors(self, error: InputRefused | Refused) -> dict[str, str]:
         """What is wrong with a form, by field; '' is all of it."""
-        if isinstance(error, InputRefused):
-            return {part.field: f"{part.what} {part.remedy}".strip() for part in error.parts}
-        return {pointer.lstrip("/?#"): said for pointer, said in error.errors} or {"": error.detail}
+        return wrong_fields(self.words, error)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         flash = cookies.read_flash(kept) if (kept := cookies.cookie(self.request, cookies.FLASH)) else None
@@ -197,12 +196,18 @@ class Page:
             cookies.drop(self.request, response, cookies.FLASH)
         return response
 
-    def go(self, to: str, done: str = "", refused: TidingsError | Refused | None = None, **values: Any) -> Response:
+    def go(
+        self,
+        to: str,
+        done: str = "",
+        refused: TidingsError | Refused | None = None,
+        *,
+        is_good: bool = True,
+        **values: Any,
+    ) -> Response:
         """To another page, which says once what was done, by the name of the words, or why it was not."""
         response = RedirectResponse(to, 303) if not self.is_partial else Response(headers={"HX-Redirect": to})
-        if refused is not None:
-            said = refused.detail if isinstance(refused, Refused) else f"{refused.what} {refused.remedy}".strip()
-            cookies.keep(self.request, response, cookies.FLASH, cookies.flash_text(Flash(said, is_good=False)))
-        elif done:
-            cookies.keep(self.request, response, cookies.FLASH, cookies.flash_text(Flash(self.words(done, **values))))
+        flash = Flash(why_not(self.words, refused), False) if refused else Flash(self.words(done, **values), is_good)
+        if flash.text:
+            cookies.keep(self.request, response, cookies.FLASH, cookies.flash_text(flash))
         return response

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 from starlette.responses import Response
 
@@ -11,7 +12,7 @@ from tidings.console.fields import Fields
 from tidings.console.page import ROWS, Page
 from tidings.db.engine import Engine
 from tidings.decisions.routing import NO_ROUTE, NO_SUBSCRIPTION, ROUTE_DISABLED
-from tidings.errors import GateClosed, InputRefused, NotFound
+from tidings.errors import GateClosed, InputRefused, NotFound, RouterHeld
 from tidings.model.explanation import Reason
 from tidings.model.key import Scope
 from tidings.model.route import Route, RouteTarget
@@ -21,8 +22,11 @@ from tidings.roles.observer.preview import preview
 from tidings.roles.observer.routing import RoutingObserver, Shown
 from tidings.roles.router.replay import replay as replay_letter
 from tidings.roles.routes import gates
+from tidings.roles.routes import routers as router_commands
 from tidings.roles.routes import routes as route_commands
+from tidings.roles.routes.operations import Cursor
 
+Moving = Callable[[Engine, str, int, str, str], Awaitable[Cursor]]
 ROLE = "route_admin"
 MOST_PREVIEWED = 100
 _MOST_ROUTERS = 200
@@ -44,23 +48,69 @@ async def index(page: Page) -> Response:
 
 async def show_router(page: Page) -> Response:
     """With its holes, and whose open transactions may still fill them."""
-    name = str(page.request.path_params["name"])
-    if not name.isprintable():
-        raise NotFound("There is no such router.")
+    return await _router(page)
+
+
+async def _router(page: Page, errors: Mapping[str, str] | None = None) -> Response:
+    name = _router_name(page)
 
     async def look(observer: RoutingObserver) -> tuple[Shown, tuple[Reason, ...]]:
         router = await observer.router(name)
         return router, await observer.who_holds_holes() if router["holes"] else ()
 
     router, holders = await page.read(RoutingObserver, look)
-    return page.show("routing/router.html", router=router, holders=holders)
+    status = 422 if errors else 200
+    return page.show("routing/router.html", status, router=router, holders=holders, errors=errors or {})
+
+
+def _router_name(page: Page) -> str:
+    name = str(page.request.path_params["name"])
+    if not name.isprintable():
+        raise NotFound("There is no such router.")
+    return name
+
+
+async def rewind(page: Page) -> Response:
+    return await _moved(page, "rewind", router_commands.rewind)
+
+
+async def skip(page: Page) -> Response:
+    return await _moved(page, "skip", router_commands.skip)
+
+
+async def confirm(page: Page) -> Response:
+    async def act(engine: Engine, name: str, to: int, reason: str, actor: str) -> Cursor:
+        return await router_commands.confirm(engine, name, reason, actor)
+
+    return await _moved(page, "confirm", act, to_its_place=True)
+
+
+async def _moved(page: Page, command: str, act: Moving, *, to_its_place: bool = False) -> Response:
+    """The page has a form for each command, so their fields have its name before theirs."""
+    name, reason = _router_name(page), page.form.text(f"{command}_reason")
+    typed = Fields(page.form, page.words)
+    to = typed.whole(f"{command}_to", least=0, needed=not to_its_place)
+    if typed.errors:
+        return await _router(page, typed.errors)
+    try:
+        now = await page.api.as_role(ROLE, lambda engine: act(engine, name, to, reason, page.actor), wakes="router")
+    except InputRefused as refused:
+        wrong = page.errors(refused)
+        return await _router(page, {f"{command}_{field}": said for field, said in wrong.items()})
+    except RouterHeld as held:
+        return page.go(_router_path(name), refused=held)
+    return page.go(_router_path(name), "routing.moved_to", name=name, position=now.place.position)
+
+
+def _router_path(name: str) -> str:
+    return f"/routing/routers/{quote(name, safe='')}"
 
 
 async def set_gate(page: Page) -> Response:
     name, reason = page.form.text("name"), page.form.text("reason")
     act, done = (gates.open, "routing.opened") if page.form["to"] == "open" else (gates.close, "routing.closed")
     try:
-        await page.api.as_role(ROLE, lambda engine: act(engine, name, reason, page.actor))
+        await page.api.as_role(ROLE, lambda engine: act(engine, name, reason, page.actor), wakes="router")
     except InputRefused as refused:
         return page.go("/routing", refused=refused)
     return page.go("/routing", done, name=name)
@@ -164,14 +214,16 @@ async def replay(page: Page) -> Response:
     id = page.id
     to = f"/routing/dead-letters/{id}"
     try:
-        done = await page.api.as_role("event_router", lambda engine: replay_letter(engine, id, page.actor))
+        done = await page.api.as_role(
+            "event_router", lambda engine: replay_letter(engine, id, page.actor), wakes="orchestrator"
+        )
     except GateClosed as closed:
         return page.go(to, refused=closed)
     if done.was_resolved:
         return page.go(to, "routing.was_resolved")
     if not done.is_resolved:
         said = done.error or ", ".join(map(page.words.of_status, done.statuses))
-        return page.go(to, refused=InputRefused(page.words("routing.not_resolved", said=said)))
+        return page.go(to, "routing.not_resolved", is_good=False, said=said)
     return page.go(to, "routing.replayed")
 
 
@@ -219,6 +271,10 @@ def _form(
 routes = [
     get("/routing", index, of_all_domains=True),
     get("/routing/routers/{name}", show_router, of_all_domains=True),
+    post("/routing/routers/{name}/rewind", rewind, Scope.OPERATOR),
+    post("/routing/routers/{name}/confirm", confirm, Scope.OPERATOR),
+    # What is skipped is not delivered.
+    post("/routing/routers/{name}/skip", skip, Scope.ADMIN),
     post("/routing/gates", set_gate, Scope.OPERATOR),
     get("/routing/routes", list_routes, of_all_domains=True),
     post("/routing/routes", add_route, Scope.ADMIN),

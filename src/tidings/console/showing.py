@@ -10,7 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from tidings.console import assets, charts
-from tidings.console.languages import DEFAULT, LANGUAGES
+from tidings.console.languages import LANGUAGES
+from tidings.console.saying import duration, translated
 
 TEMPLATES = Path(__file__).parent / "templates"
 _TONES = {
@@ -19,7 +20,6 @@ _TONES = {
     "warn": "pendingretry retry retrying paused held expired outdated probing dry_run skipped cancelled",
     "busy": "inprogress leased running processing pending due waiting",
 }
-_UNITS = {"en": ("ms", "s", "min", "h", "d"), "zh-Hant": ("毫秒", "秒", "分", "小時", "天")}
 _TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses.split()}
 
 
@@ -36,6 +36,7 @@ def environment() -> Environment:
         "tone": tone,
         "number": number,
         "duration": _duration,
+        "answer": _answer,
         "moment": moment,
         "iso": iso,
         "json_text": json_text,
@@ -57,26 +58,16 @@ def number(value: Any) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
 
-def duration(seconds: Any, language: str = DEFAULT) -> str:
-    """The two biggest parts: 85 ms, 3.2 s, 4 min, 2 h 5 min, 3 d 4 h."""
-    value = float(seconds)
-    ms, s, min, h, d = _UNITS[language]
-    if value < 1:
-        return f"{value * 1000:.0f} {ms}"
-    if value < 60:
-        return f"{value:.1f} {s}".replace(".0", "") if value < 10 else f"{value:.0f} {s}"
-    minutes, hours, days = int(value // 60), int(value // 3600), int(value // 86_400)
-    if minutes < 60:
-        return f"{minutes} {min}"
-    if hours < 24:
-        return f"{hours} {h} {minutes % 60} {min}" if minutes % 60 else f"{hours} {h}"
-    return f"{days} {d} {hours % 24} {h}" if hours % 24 else f"{days} {d}"
-
-
 @pass_context
 def _duration(context: Context, seconds: Any) -> str:
     """In the language of the page."""
     return duration(seconds, context["page"].words.language)
+
+
+@pass_context
+def _answer(context: Context, text: str) -> str:
+    """A sentence of `why`, in the language of the page."""
+    return translated(context["page"].words, "why", text)
 
 
 def moment(value: datetime.datetime) -> str:

@@ -9,6 +9,7 @@ from tidings.console import cookies
 from tidings.console.declaring import ROLE, SIGN_IN, person, take_form
 from tidings.console.languages import LANGUAGES
 from tidings.console.page import Page
+from tidings.console.saying import translated
 from tidings.decisions.keys import may_be_guessed, what_is_wrong
 from tidings.model.key import Caller, Scope
 from tidings.roles.sessions.keeping import begin, end
@@ -33,7 +34,7 @@ async def sign_in(request: Request) -> Response:
         caller = await page.api.checker.caller(key)
     if caller is None:
         throttle.failed(name)
-        wrong = page.words("sign_in.too_often") if held else what_is_wrong(key)
+        wrong = page.words("sign_in.too_often") if held else translated(page.words, "wrong_key", what_is_wrong(key))
         return _form(page, wrong, status=429 if held else 401)
     if not caller.may(Scope.VIEWER):
         return _form(page, page.words("sign_in.only_publishes"), status=403)

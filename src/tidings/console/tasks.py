@@ -57,7 +57,7 @@ async def find(page: Page) -> Response:
     fields = Fields(page.query, page.words)
     id = fields.whole("id")
     if fields.errors:
-        return page.go("/tasks", refused=InputRefused(fields.errors["id"]))
+        return page.go("/tasks", "tasks.told", is_good=False, said=fields.errors["id"])
     return page.go(f"/tasks/{id}" if id else "/tasks")
 
 
@@ -69,7 +69,7 @@ async def show(page: Page) -> Response:
 
 
 async def retry(page: Page) -> Response:
-    return await _command(page, lambda engine, ids: commands.retry(engine, ids, page.actor))
+    return await _command(page, lambda engine, ids: commands.retry(engine, ids, page.actor), wakes="task-worker")
 
 
 async def cancel(page: Page) -> Response:
@@ -77,10 +77,14 @@ async def cancel(page: Page) -> Response:
     return await _command(page, lambda engine, ids: commands.cancel(engine, ids, reason, page.actor))
 
 
-async def _command(page: Page, act: Callable[[Engine, list[int]], Awaitable[list[TaskCommanded]]]) -> Response:
+async def _command(
+    page: Page, act: Callable[[Engine, list[int]], Awaitable[list[TaskCommanded]]], *, wakes: str = ""
+) -> Response:
+    ids = _chosen(page)
+    if not ids:
+        return page.go(_list_of(page), "tasks.none_ticked", is_good=False)
     try:
-        ids = _chosen(page)
-        return _told(page, await page.api.as_role(ROLE, lambda engine: act(engine, ids)))
+        return _told(page, await page.api.as_role(ROLE, lambda engine: act(engine, ids), wakes=wakes))
     except InputRefused as refused:
         return page.go(_list_of(page), refused=refused)
 
@@ -100,10 +104,7 @@ def _chosen(page: Page) -> list[int]:
     """The one of the path, or those that were ticked."""
     if "id" in page.request.path_params:
         return [page.id]
-    ticked = [Fields({"ids": one}).whole("ids") for one in page.form.all("ids")]
-    if not any(ticked):
-        raise InputRefused(page.words("tasks.none_ticked"), field="ids")
-    return [id for id in ticked if id]
+    return [id for one in page.form.all("ids") if (id := Fields({"ids": one}).whole("ids"))]
 
 
 def _told(page: Page, done: Sequence[TaskCommanded]) -> Response:
@@ -117,9 +118,7 @@ def _told(page: Page, done: Sequence[TaskCommanded]) -> Response:
         to = _list_of(page)
     counts = Counter(one.outcome for one in done)
     words = [page.words(f"tasks.outcome.{outcome}", count=count) for outcome, count in counts.items()]
-    if _DONE & set(counts):
-        return page.go(to, "tasks.told", said=" ".join(words))
-    return page.go(to, refused=InputRefused(" ".join(words)))
+    return page.go(to, "tasks.told", is_good=bool(_DONE & set(counts)), said=" ".join(words))
 
 
 def _list_of(page: Page) -> str:

@@ -19,6 +19,9 @@ HEAD_START = 0.25  # seconds that an address has before the next one is tried be
 
 def new_tls_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
+    # Since 3.13 Python refuses authorities that lack formal extensions, as many private ones do and nobody else minds.
+    # Who signed what is verified as before; an endpoint must not fall silent because we run on another Python.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -1,7 +1,8 @@
 """The closed list of words in which the engines differ, readable in place in our .sql files.
 
 `{now}` · `{now + :seconds}` · `{lease_until - :seconds}` · `{in :ids}` · `{rows jobs(saga_id bigint, attempt_no int)}`
-· `{table events}` · `{pick :delays double precision for id in :ids}`, the value at the same place in another list.
+· `{table events}` · `{pick :delays double precision for id in :ids}`, the value at the same place in another list. The
+list in which is looked ascends, so that the server halves it: one by one, long batches would cost by their square.
 Anything more is an override file. There, on MySQL alone, `{each lanes(id, room): SELECT … = lanes.id LIMIT lanes.room}`
 stands for the LATERAL that it lacks: the text once for each row, with UNION ALL between; and `{any ranges(lo, hi): …}`
 for a condition, with OR between.
@@ -67,6 +68,12 @@ class Dialect:
         raise KeyError(text)
 
 
+def picked(text: str) -> tuple[str, str] | None:
+    """Of a word that picks: the list in which is looked, and the one of which the value is."""
+    match = _PICK.fullmatch(text)
+    return match and (match[4][1:], match[1][1:])
+
+
 def _unnest(rows: RowsWord) -> str:
     arrays = ", ".join(f":{rows.parameter}.{name}::{kind}[]" for name, kind in rows.columns)
     return f"SELECT * FROM unnest({arrays})"
@@ -90,7 +97,7 @@ POSTGRESQL = Dialect(
     shift=lambda base, sign, seconds: f"({base} {sign} make_interval(secs => {seconds}))",
     is_in=lambda parameter: f"= ANY ({parameter})",
     rows=_unnest,
-    pick=lambda values, kind, key, keys: f"({values}::{kind}[])[array_position({keys}::bigint[], {key})]",
+    pick=lambda values, kind, key, keys: f"({values}::{kind}[])[width_bucket({key}, {keys}::bigint[])]",
     quote='"',
     lock_patience=lambda seconds: f"SET LOCAL lock_timeout = {max(1, round(seconds * 1000))}",
     notify=lambda channel: f'NOTIFY "{channel}"',
@@ -103,7 +110,7 @@ def _shift_by_microseconds(base: str, sign: str, seconds: str) -> str:
 
 def _element(values: str, kind: str, key: str, keys: str) -> str:
     """ELT gives text, and a number compared with text is compared as a float: 63 bits would lose their last ones."""
-    element = f"ELT(FIELD({key}, {keys}), {values})"
+    element = f"ELT(INTERVAL({key}, {keys}), {values})"
     return f"CAST({element} AS SIGNED)" if kind == "bigint" else element
 
 

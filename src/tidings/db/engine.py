@@ -222,7 +222,7 @@ async def _patiently(address: Address, patience: float, **how: str) -> Session:
     pause = _FIRST_PAUSE
     while True:
         try:
-            return await connect(address, **how)
+            return await _somewhere(connect, address, **how)
         except (ServerUnreachable, TransientFailure) as error:
             waited = time.monotonic() - started
             if waited >= patience:
@@ -230,6 +230,19 @@ async def _patiently(address: Address, patience: float, **how: str) -> Session:
             tell(ServerAwaited(str(address), error.what, round(waited, 1)))
         await asyncio.sleep(min(random.uniform(0.5, 1) * pause, patience - waited))
         pause = min(pause * 2, 2)
+
+
+async def _somewhere(connect: Callable[..., Awaitable[Session]], address: Address, **how: str) -> Session:
+    """At the first of its places where a server is that takes us and takes writes."""
+    failures: list[ServerUnreachable | TransientFailure] = []
+    for one in address.each():
+        try:
+            return await connect(one, **how)
+        except (ServerUnreachable, TransientFailure) as error:
+            failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    raise ServerUnreachable("; ".join(failure.what for failure in failures)) from failures[-1]
 
 
 def _connector(family: str) -> Callable[..., Awaitable[Session]]:
@@ -241,5 +254,6 @@ def _connector(family: str) -> Callable[..., Awaitable[Session]]:
 def _gave_up(address: Address, error: ServerUnreachable | TransientFailure, waited: float) -> ServerUnreachable:
     tried = f" (tried for {waited:.0f} s)" if waited >= 1 else ""
     return ServerUnreachable(
-        f"{error.what}{tried}", f"Is a server running at {address.host}:{address.port}, and does it let us in?"
+        f"{error.what}{tried}",
+        f"Is a server running at {' or '.join(map(str, address.places))}, and does it let us in?",
     )

@@ -19,11 +19,13 @@ from tidings.db.dialect import LONGEST_IDLE
 from tidings.db.mysql_literals import literal_text
 from tidings.db.mysql_tls import tls_context
 from tidings.db.session import Arguments, Row, Server, act_as
+from tidings.db.silence import notice_silence
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
     LockTimedOut,
     LoginRefused,
+    RoomMissing,
     SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
@@ -40,14 +42,17 @@ _TRANSIENT = {
     1020,  # record has changed since last read
     1040,  # too many connections
     1203,  # too many connections of this user
-    1290,  # read-only: this server is no longer the primary
-    1792,  # the same, for transactions
 }
+# This server is no longer the primary, also for transactions: what is asked next is asked of a new session.
+_READ_ONLY = {1290, 1792}
 _LOCK_TIMED_OUT = 1205
+_NO_ROOM = {1021, 1114}
+# As the system calls it, whatever was to be written.
+_DEVICE_FULL = "No space left on device"
 _LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031}
 _REFUSED = {1044, 1045, 1698, 4151}
-# No right (1044–1370), no such table, column or routine, no room, no time.
-_DENIED = {1044, 1142, 1143, 1227, 1370, 1054, 1064, 1146, 1305, 1021, 1114, 1969, 3024}
+# No right (1044–1370), no such table, column or routine, a file that can't be written, no time.
+_DENIED = {1044, 1142, 1143, 1227, 1370, 1054, 1064, 1146, 1305, 1026, 1030, 1969, 3024}
 _NO_SUCH_DATABASE = 1049
 _SESSION = (
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -109,7 +114,7 @@ class MysqlSession:
         try:
             yield
         except MySQLError as error:
-            self.is_lost |= _code(error) in _LOST or _is_of_the_driver(error)
+            self.is_lost |= _code(error) in _LOST | _READ_ONLY or _is_of_the_driver(error)
             raise _in_our_words(error) from error
         except (OSError, EOFError, AttributeError) as error:
             # asyncmy answers with an AttributeError when the socket was closed under its feet.
@@ -134,8 +139,10 @@ def _in_our_words(error: MySQLError) -> DatabaseError:
     code, message = _code(error), str(error.args[-1]) if error.args else type(error).__name__
     if code == _LOCK_TIMED_OUT:
         return LockTimedOut(f"The database: {message} ({code})")
-    if code in _TRANSIENT or code in _LOST or _is_of_the_driver(error):
+    if code in _TRANSIENT | _LOST | _READ_ONLY or _is_of_the_driver(error):
         return TransientFailure(f"The database: {message} ({code})")
+    if code in _NO_ROOM or _DEVICE_FULL in message:
+        return RoomMissing(f"The database has no room left ({code}): {message}", code=str(code))
     refusal = StatementDenied if code in _DENIED else StatementFailed
     return refusal(f"The database refused a statement ({code}): {message}", code=str(code))
 
@@ -147,6 +154,8 @@ async def connect(address: Address, *, application: str, schema: str, group: str
     try:
         rows, _ = await session._execute("SELECT VERSION() AS version")
         session.server = read_version(rows[0]["version"])
+        if address.must_take_writes:
+            await _refuse_unless_writable(session, address)
         for text in _SESSION:
             await session.command(text)
         if session.server.dialect == "mariadb":
@@ -161,7 +170,7 @@ async def connect(address: Address, *, application: str, schema: str, group: str
 
 async def _dial(address: Address, application: str, schema: str) -> Any:
     try:
-        return await asyncmy.connect(
+        connection: Any = await asyncmy.connect(
             host=address.host,
             port=address.port,
             user=address.user,
@@ -170,16 +179,24 @@ async def _dial(address: Address, application: str, schema: str) -> Any:
             charset="utf8mb4",
             client_flag=FOUND_ROWS,
             autocommit=True,
-            connect_timeout=10,
+            connect_timeout=address.seconds_to_connect,
             conv={**conversions, DATETIME: _utc},
             program_name=application,
             ssl=tls_context(address.options),
         )
+        notice_silence(connection._transport)  # which it shows nobody
+        return connection
     except MySQLError as error:
         raise _login_failure(error, address, schema) from error
     except (OSError, EOFError, ValueError, AttributeError, RuntimeError) as error:
         # asyncmy answers with a RuntimeError when the socket was closed while it made its settings.
         raise ServerUnreachable(f"The server at {address} can't be reached: {error or type(error).__name__}") from error
+
+
+async def _refuse_unless_writable(session: MysqlSession, address: Address) -> None:
+    rows, _ = await session._execute("SELECT @@global.read_only AS is_read_only")
+    if rows[0]["is_read_only"]:
+        raise ServerUnreachable(f"The server at {address} takes no writes")
 
 
 def _login_failure(error: MySQLError, address: Address, schema: str) -> TidingsError:

@@ -10,12 +10,14 @@ import asyncpg
 
 from tidings.db.address import Address
 from tidings.db.session import Arguments, Row, Server, act_as, refuse_naive
+from tidings.db.silence import notice_silence
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
     DatabaseUrlInvalid,
     LockTimedOut,
     LoginRefused,
+    RoomMissing,
     SchemaError,
     ServerUnreachable,
     ServerUnsuitable,
@@ -33,10 +35,12 @@ _TRANSIENT = {
     "57P01",  # shutdown by an administrator
     "57P02",  # shutdown after a crash
     "57P03",  # starting up
-    "25006",  # read-only: this server is no longer the primary
     "26000",  # a prepared statement is gone: a pooler gave us another session
 }
+# This server is no longer the primary: what is asked next is asked of a new session, wherever that leads.
+_READ_ONLY = "25006"
 _LOCK_TIMED_OUT = "55P03"
+_NO_ROOM = "53100"
 _FATAL = {"FATAL", "PANIC"}
 # Classes of SQLSTATE: rights and names, resources, interventions, errors of the system.
 _DENIED = ("42", "53", "57", "58")
@@ -96,7 +100,7 @@ class PostgresqlSession:
         try:
             yield
         except asyncpg.PostgresError as error:
-            self._closed_by_server |= error.severity_en in _FATAL
+            self._closed_by_server |= error.severity_en in _FATAL or error.sqlstate == _READ_ONLY
             raise _in_our_words(error) from error
         except _LOST as error:
             if isinstance(error, ValueError):  # not lost: an argument that can't be put into its parameter
@@ -131,8 +135,10 @@ def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
     stale = isinstance(error, asyncpg.InvalidCachedStatementError)
     if code == _LOCK_TIMED_OUT:
         return LockTimedOut(f"PostgreSQL: {error}")
-    if code in _TRANSIENT or code.startswith("08") or error.severity_en in _FATAL or stale:
+    if code in _TRANSIENT or code == _READ_ONLY or code.startswith("08") or error.severity_en in _FATAL or stale:
         return TransientFailure(f"PostgreSQL: {error}")
+    if code == _NO_ROOM:
+        return RoomMissing(f"PostgreSQL has no room left: {error}", code=code)
     refusal = StatementDenied if code.startswith(_DENIED) else StatementFailed
     return refusal(f"PostgreSQL refused a statement ({code}): {_without_rows(error)}", code=code)
 
@@ -142,14 +148,30 @@ def _without_rows(error: asyncpg.PostgresError) -> str:
     return str(error).partition("\nDETAIL:  Failing row contains")[0]
 
 
+# Servers that are reached by way of a pooler, as far as we have met them.
+_POOLED: set[str] = set()
+_STATEMENTS_KEPT = 100
+
+
 async def connect(address: Address, *, application: str, schema: str, group: str) -> PostgresqlSession:
     """Opens one session. With `group` it acts as that role, for installations that have a single login."""
     connection = await _dial(address, application)
     session = PostgresqlSession(connection, Server("", (), ""))
     try:
         with session.our_words():
-            session.server = read_version(await connection.fetchval("SELECT version()"))
-            await _enter(connection, schema, address)
+            # Without a name: behind a pooler, it could be that of another statement by the time it is used.
+            asked = await connection.prepare("SELECT version() AS version, pg_backend_pid() AS pid", name="")
+            who = await asked.fetchrow()
+        is_pooled = who["pid"] != connection.get_server_pid()
+        if is_pooled and str(address) not in _POOLED:
+            _POOLED.add(str(address))
+            await session.close()
+            return await connect(address, application=application, schema=schema, group=group)
+        session.server = read_version(who["version"])
+        with session.our_words():
+            await _enter(connection, schema, address, is_pooled)
+        if group and is_pooled:
+            raise _needs_its_own_login(address)
         if group:
             await act_as(session, f'"{group}"')
     except BaseException:
@@ -160,8 +182,13 @@ async def connect(address: Address, *, application: str, schema: str, group: str
 
 async def _dial(address: Address, application: str) -> Any:
     try:
-        return await asyncpg.connect(
-            address.url, timeout=10, server_settings={"application_name": application, "TimeZone": "UTC"}
+        connection = await asyncpg.connect(
+            address.url,
+            timeout=address.seconds_to_connect,
+            server_settings={"application_name": application, "TimeZone": "UTC"},
+            # A pooler gives each transaction another session, which knows nothing of statements that were prepared.
+            statement_cache_size=0 if str(address) in _POOLED else _STATEMENTS_KEPT,
+            **({"target_session_attrs": "read-write"} if address.must_take_writes else {}),
         )
     except asyncpg.PostgresError as error:
         # A connection that broke during the login is one of them, too.
@@ -171,10 +198,23 @@ async def _dial(address: Address, application: str) -> Any:
             f"PostgreSQL at {address} refused the login: {error}.",
             "Check user, password and database of the URL.",
         ) from error
+    except asyncpg.TargetServerAttributeNotMatched as error:
+        raise ServerUnreachable(f"PostgreSQL at {address} takes no writes") from error
     except asyncpg.ClientConfigurationError as error:
         raise DatabaseUrlInvalid(f"The options in the URL of {address} can't be used: {error}.") from error
     except (*_LOST, ValueError) as error:
         raise ServerUnreachable(f"PostgreSQL at {address} can't be reached: {error or type(error).__name__}") from error
+    notice_silence(connection._transport)  # which it shows nobody
+    return connection
+
+
+def _needs_its_own_login(address: Address) -> ServerUnsuitable:
+    return ServerUnsuitable(
+        f"PostgreSQL at {address} is reached by way of a pooler, which may give each transaction another session:"
+        " a role or a schema that is set in one would be somebody else's.",
+        "Give each role the URL of its own login (`tidings migrate --roles=create` makes them,"
+        " TIDINGS_DATABASE_URL_<ROLE> names them), or connect to the server itself.",
+    )
 
 
 def read_version(said: str) -> Server:
@@ -190,7 +230,7 @@ def read_version(said: str) -> Server:
     return server
 
 
-async def _enter(connection: Any, schema: str, address: Address) -> None:
+async def _enter(connection: Any, schema: str, address: Address, is_pooled: bool) -> None:
     """Sets nothing that our logins bring along by themselves, so that a pooler in transaction mode stays possible."""
     if not schema:
         return
@@ -200,4 +240,6 @@ async def _enter(connection: Any, schema: str, address: Address) -> None:
     if row["found"] is None:
         raise SchemaError(f"The database at {address} has no schema {schema}.", "Run `tidings migrate` to make it.")
     if row["path"].split(",")[0].strip(' "') != schema:
+        if is_pooled:
+            raise _needs_its_own_login(address)
         await connection.execute(f'SET search_path = "{schema}"')

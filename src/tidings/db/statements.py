@@ -8,11 +8,11 @@ statistics speak our language.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from tidings.db.dialect import Dialect
+from tidings.db.dialect import Dialect, picked
 from tidings.errors import StatementFileInvalid
 
 _HEADER = re.compile(r"^-- ([a-z][a-z0-9_]*): (\S.*)$", re.MULTILINE)
@@ -40,14 +40,16 @@ class Statement:
 
     `text` has `{0}`, `{1}`, … for its parameters, in the order of `parameters`; `jobs.saga_id` is one column of a
     batch, `jobs.*` and `jobs.row` are all of its rows, `jobs.each` and `jobs.any` are `each` once for every row.
+    `picks` are pairs of a list that must ascend and one that goes with it.
     """
 
     name: str
     text: str
     parameters: tuple[str, ...]
     each: str = ""
+    picks: frozenset[tuple[str, str]] = frozenset()
 
-    @property
+    @cached_property
     def arguments(self) -> frozenset[str]:
         """The names a caller must give."""
         return frozenset(parameter.split(".")[0] for parameter in self.parameters)
@@ -71,6 +73,7 @@ def read_named(text: str, where: str) -> dict[str, NamedText]:
 def compile_statement(name: str, text: str, dialect: Dialect, schema: str = "") -> Statement:
     """Puts one text into the engine's words; with `schema` its `{table …}` are named by it."""
     parameters: list[str] = []
+    picks: set[tuple[str, str]] = set()
     repeated = ""
 
     def place(parameter: str) -> str:
@@ -92,13 +95,15 @@ def compile_statement(name: str, text: str, dialect: Dialect, schema: str = "") 
                 repeated = _repeated(match["batch"], match["columns"], match["each"].strip())
                 yield place(f"{match['batch']}.{match['joined']}")
             elif match["word"] is not None:
+                if pick := picked(match["word"].strip()):
+                    picks.add(pick)
                 yield translate(_word(name, match["word"].strip(), dialect, schema))
             else:
                 yield _literal(match[0])
             end = match.end()
         yield _literal(source[end:])
 
-    return Statement(name, f"/* {name} */ {translate(text)}", tuple(parameters), repeated)
+    return Statement(name, f"/* {name} */ {translate(text)}", tuple(parameters), repeated, frozenset(picks))
 
 
 def _repeated(batch: str, columns: str, text: str) -> str:

@@ -25,7 +25,7 @@ class Transaction:
         if batch_rows(statement, arguments) == 0:
             return ()
         with self._spoilt_by_failure():
-            return await self._session.fetch(statement, arguments)
+            return await self._session.fetch(statement, _ascending(statement, arguments))
 
     async def rows_uncommitted(self, statement: Statement, /, **arguments: Any) -> Sequence[Row]:
         """The rows of open transactions too, where the engine shows them."""
@@ -43,7 +43,7 @@ class Transaction:
         if batch_rows(statement, arguments) == 0:
             return 0
         with self._spoilt_by_failure():
-            return await self._session.run(statement, arguments)
+            return await self._session.run(statement, _ascending(statement, arguments))
 
     async def command(self, text: str) -> None:
         """Runs text of ours that is made, not written: DDL and grants."""
@@ -85,3 +85,13 @@ def _check(statement: Statement, arguments: dict[str, Any]) -> None:
         raise StatementFileInvalid(
             f"{statement.name} takes {sorted(statement.arguments)} and was given {sorted(arguments)}."
         )
+
+
+def _ascending(statement: Statement, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The lists in which the statement looks something up ascend, and what goes with them comes along."""
+    found = dict(arguments)
+    for keys in {keys for keys, _ in statement.picks}:
+        order = sorted(range(len(arguments[keys])), key=arguments[keys].__getitem__)
+        for name in {keys, *(values for of, values in statement.picks if of == keys)}:
+            found[name] = [arguments[name][at] for at in order]
+    return found

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidings.decisions.answers import say
 from tidings.decisions.routing import NO_ROUTE, NO_SUBSCRIPTION
 from tidings.model.endpoint_check import OWN_TASKS
 from tidings.model.explanation import Explanation, Reason
 from tidings.model.job import JobStatus
 from tidings.model.route import EVERY_DOMAIN, RouteAttemptStatus
 from tidings.model.saga import SagaStatus
+from tidings.model.sentence import Sentence
 from tidings.model.task import TaskStatus
 
 Row = Mapping[str, Any]
 Moment = datetime.datetime
-
-_NO_PROCESS = "No {process} is running."
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def explain_event(facts: EventFacts) -> Explanation:
     event = facts.event
     subject = f"event:{event['id']}"
     if not facts.attempts:
-        reasons = (Reason("It was accepted.", event["created_at"]), *_why_unrouted(facts))
-        return Explanation(subject, "It has not been routed yet.", is_over=False, reasons=reasons)
+        reasons = (Reason(say("accepted"), event["created_at"]), *_why_unrouted(facts))
+        return Explanation(subject, say("not_routed_yet"), is_over=False, reasons=reasons)
     parts = tuple(explain_saga(saga) for saga in facts.sagas)
-    reasons = (Reason("It was accepted.", event["created_at"]), *_decisions(facts))
+    reasons = (Reason(say("accepted"), event["created_at"]), *_decisions(facts))
     return Explanation(subject, _headline(parts, facts.attempts), all(p.is_over for p in parts), reasons, parts)
 
 
@@ -73,25 +73,22 @@ def explain_absent_event(id: int, routing: RoutingFacts, writers: Sequence[Row])
     subject = f"event:{id}"
     if not routing.holes:
         reached = max((router["position"] for router in routing.routers), default=0)
-        if id <= reached:
-            text = "No such event: the transaction that drew this number was undone, or the event has been removed."
-        else:
-            text = "No such event: nobody has committed one under this number."
+        text = say("undone") if id <= reached else say("not_committed")
         return Explanation(subject, text, is_over=True)
-    reasons = [
-        Reason(f"Router {hole['worker_name']} watches for it and routes it as soon as it appears.", hole["seen_at"])
-        for hole in routing.holes
-    ]
-    headline = "Its number was drawn by a transaction that may still be open. Other events do not wait for it."
-    return Explanation(subject, headline, is_over=False, reasons=(*reasons, *explain_writers(writers)))
+    reasons = [Reason(say("watched", router=hole["worker_name"]), hole["seen_at"]) for hole in routing.holes]
+    return Explanation(subject, say("may_still_come"), False, (*reasons, *explain_writers(writers)))
 
 
 def explain_writers(writers: Sequence[Row]) -> tuple[Reason, ...]:
     """Whose transactions may still bring events, as far as a server shows that."""
     return tuple(
         Reason(
-            f"Session {one['pid']} ({one['application'] or 'no name'}) has had a transaction open that writes events"
-            f" for {one['open_seconds'] or 0:.0f} s.",
+            say(
+                "open_session",
+                pid=one["pid"],
+                application=one["application"] or say("no_name"),
+                seconds=f"{one['open_seconds'] or 0:.0f}",
+            ),
             remedy=f"To end it, and lose what it has not committed: SELECT pg_terminate_backend({one['pid']})",
         )
         for one in writers
@@ -102,11 +99,11 @@ def explain_writers(writers: Sequence[Row]) -> tuple[Reason, ...]:
 def _headline(parts: Sequence[Explanation], attempts: Sequence[Row]) -> str:
     if not parts:
         sent = any(one["status"] == RouteAttemptStatus.SENT for one in attempts)
-        return "It was routed, to a task." if sent else "It was routed, and nothing is to be delivered."
+        return say("to_a_task") if sent else say("nothing_to_deliver")
     waiting = sum(not part.is_over for part in parts)
     if waiting:
-        return f"{waiting} of its {len(parts)} deliveries are not over yet."
-    return f"All of its {len(parts)} deliveries are over."
+        return say("not_over", waiting=waiting, all=len(parts))
+    return say("all_over", all=len(parts))
 
 
 def _why_unrouted(facts: EventFacts) -> Iterator[Reason]:
@@ -114,7 +111,7 @@ def _why_unrouted(facts: EventFacts) -> Iterator[Reason]:
     responsible = [one for one in routing.routers if one["event_domain"] == domain]
     responsible = responsible or [one for one in routing.routers if one["event_domain"] == EVERY_DOMAIN]
     if not responsible:
-        yield Reason(f"No router covers the domain {domain}.", remedy=f"tidings routers add NAME --domain {domain}")
+        yield Reason(say("no_router", domain=domain), remedy=f"tidings routers add NAME --domain {domain}")
     for router in responsible:
         name = router["worker_name"]
         closed = [*_closed(routing.gates, "routing"), *_closed(routing.gates, f"router:{name}")]
@@ -122,16 +119,14 @@ def _why_unrouted(facts: EventFacts) -> Iterator[Reason]:
         if closed:
             continue
         if not routing.alive.get("router"):
-            yield Reason(_NO_PROCESS.format(process="router"), remedy="tidings run router")
+            yield Reason(say("no_process", process="router"), remedy="tidings run router")
         elif any(hole["worker_name"] == name for hole in routing.holes):
-            yield Reason(f"It was committed late; router {name} will find it within a pass.")
+            yield Reason(say("late", router=name))
         elif router["position"] < id:
-            yield Reason(f"Router {name} has come to event {router['position']}.", router["updated_at"])
+            yield Reason(say("router_at", router=name, position=router["position"]), router["updated_at"])
         else:
-            yield Reason(
-                f"Router {name} has passed it at {router['position']} without a decision. That must not be.",
-                remedy="tidings reconcile",
-            )
+            passed = say("router_passed", router=name, position=router["position"])
+            yield Reason(passed, remedy="tidings reconcile")
 
 
 def _closed(gates: Mapping[str, Row], name: str) -> Iterator[Reason]:
@@ -139,15 +134,11 @@ def _closed(gates: Mapping[str, Row], name: str) -> Iterator[Reason]:
     if gate is not None and gate["is_open"]:
         return
     if gate is None or gate["changed_at"] is None:
-        text = f"The gate {name} was never opened."
-        yield Reason(text, remedy=f"tidings gates open {name}")
+        yield Reason(say("gate_never_opened", gate=name), remedy=f"tidings gates open {name}")
         return
-    why = f": {gate['reason']}" if gate["reason"] else "."
-    yield Reason(
-        f"The gate {name} was closed by {gate['changed_by'] or 'somebody'}{why}",
-        gate["changed_at"],
-        f"tidings gates open {name}",
-    )
+    known = {"gate": name, "who": gate["changed_by"] or say("somebody")}
+    text = say("gate_closed_why", **known, reason=gate["reason"]) if gate["reason"] else say("gate_closed", **known)
+    yield Reason(text, gate["changed_at"], f"tidings gates open {name}")
 
 
 def _decisions(facts: EventFacts) -> Iterator[Reason]:
@@ -155,25 +146,27 @@ def _decisions(facts: EventFacts) -> Iterator[Reason]:
         yield Reason(_decision(attempt), attempt["created_at"], _decision_remedy(attempt, facts))
 
 
-def _decision(attempt: Row) -> str:
-    by = f"route {attempt['route_id']}" if attempt["route_id"] else f"router {attempt['worker_name']}"
-    left_out = f" ({attempt['detail']})" if attempt["detail"] else ""
-    things = "task" if attempt["route_kind"] == "task" else "deliveries"
-    return {
-        RouteAttemptStatus.SENT: f"By {by} it became {attempt['matched']} {things}{left_out}.",
-        RouteAttemptStatus.DRY_RUN: f"By {by}, a dry run, it would be {attempt['matched']} {things}{left_out}.",
-        RouteAttemptStatus.DISABLED: f"Its route, {by}, is switched off.",
-        RouteAttemptStatus.SKIPPED: _skipped(attempt, by, left_out),
-        RouteAttemptStatus.FAILED: f"It could not be routed by {by}: {attempt['reason']}",
-    }[RouteAttemptStatus(attempt["status"])]
+def _decision(attempt: Row) -> Sentence:
+    by = say("route", id=attempt["route_id"]) if attempt["route_id"] else say("router", name=attempt["worker_name"])
+    left_out = say("left_out", detail=attempt["detail"]) if attempt["detail"] else ""
+    status = RouteAttemptStatus(attempt["status"])
+    match status:
+        case RouteAttemptStatus.SENT | RouteAttemptStatus.DRY_RUN:
+            things = "task" if attempt["route_kind"] == "task" else "deliveries"
+            return say(f"{status}_{things}", by=by, count=attempt["matched"], left_out=left_out)
+        case RouteAttemptStatus.DISABLED:
+            return say("disabled", by=by)
+        case RouteAttemptStatus.SKIPPED:
+            return _skipped(attempt, by, left_out)
+    return say("failed", by=by, reason=attempt["reason"])
 
 
-def _skipped(attempt: Row, by: str, left_out: str) -> str:
-    known = {
-        NO_ROUTE: "No route matched it.",
-        NO_SUBSCRIPTION: f"By {by} nobody was to get it: no verified and active subscription matched{left_out}.",
-    }
-    return known.get(attempt["reason"], f"By {by} it was skipped: {attempt['reason']}.")
+def _skipped(attempt: Row, by: Sentence, left_out: str) -> Sentence:
+    if attempt["reason"] == NO_ROUTE:
+        return say("no_route")
+    if attempt["reason"] == NO_SUBSCRIPTION:
+        return say("no_subscription", by=by, left_out=left_out)
+    return say("skipped", by=by, reason=attempt["reason"])
 
 
 def _decision_remedy(attempt: Row, facts: EventFacts) -> str:
@@ -204,32 +197,36 @@ def explain_task(facts: TaskFacts) -> Explanation:
     subject, kind = f"task:{task['id']}", task["biz_type"]
     match TaskStatus(task["status"]):
         case TaskStatus.SUCCESS:
-            return Explanation(subject, f"Done: {kind}.", True, (Reason("It is over.", task["updated_at"]),))
+            return Explanation(subject, say("task_done", type=kind), True, (_over(task),))
         case TaskStatus.FAIL_TERMINAL:
             remedy = f"tidings tasks retry {task['id']}"
             reasons = (Reason(f"{task['result_msg']}", task["updated_at"], remedy),)
-            return Explanation(subject, f"Given up: {kind}.", True, reasons)
+            return Explanation(subject, say("task_given_up", type=kind), True, reasons)
         case TaskStatus.PROCESSING:
-            text = f"Worker {task['worker_id']} gave its last sign of life."
-            headline = f"Run {task['retry_count'] + 1} of {kind} is under way."
+            text = say("last_sign", worker=task["worker_id"])
+            headline = say("task_under_way", run=task["retry_count"] + 1, type=kind)
             return Explanation(subject, headline, False, (Reason(text, task["updated_at"]),))
-    return Explanation(subject, f"Waits to be run: {kind}.", False, tuple(_why_task_waits(facts)))
+    return Explanation(subject, say("task_waits", type=kind), False, tuple(_why_task_waits(facts)))
+
+
+def _over(row: Row) -> Reason:
+    return Reason(say("is_over"), row["updated_at"])
 
 
 def _why_task_waits(facts: TaskFacts) -> Iterator[Reason]:
     task, process = facts.task, "verifier" if facts.task["biz_type"] in OWN_TASKS else "task-worker"
     if task["status"] == TaskStatus.FAIL_RETRY:
-        runs = f"Run {task['retry_count']} of {task['max_retries'] + 1} failed"
-        yield Reason(f"{runs}: {task['result_msg']}", task["updated_at"])
+        runs = {"run": task["retry_count"], "runs": task["max_retries"] + 1}
+        yield Reason(say("run_failed", **runs, result=task["result_msg"]), task["updated_at"])
     due = task["next_run_time"]
     if due > facts.now:
-        yield Reason(f"It is due in {_span((due - facts.now).total_seconds())}, at {_at(due)}.")
+        yield Reason(say("due_in", span=due - facts.now, at=due))
         return
-    yield Reason("It is due.", due)
+    yield Reason(say("is_due"), due)
     if not facts.alive.get(process):
-        yield Reason(_NO_PROCESS.format(process=process), remedy=f"tidings run {process}")
+        yield Reason(say("no_process", process=process), remedy=f"tidings run {process}")
     else:
-        yield Reason(f"It waits for a {process} that handles {task['biz_type']} and has a free slot.")
+        yield Reason(say("waits_for_handler", process=process, type=task["biz_type"]))
 
 
 # --- sagas -----------------------------------------------------------------------------------------------------------
@@ -237,36 +234,33 @@ def _why_task_waits(facts: TaskFacts) -> Iterator[Reason]:
 
 def explain_saga(facts: SagaFacts) -> Explanation:
     saga = facts.saga
-    subject = f"saga:{saga['id']}"
-    to = f"to subscription {saga['subscription_id']}"
-    status = SagaStatus(saga["status"])
-    if status is SagaStatus.COMPLETED:
-        tries = f"at attempt {saga['attempt_count']}"
-        before = (Reason(f"Before it went right: {saga['final_error_code']}."),) if saga["final_error_code"] else ()
-        return Explanation(
-            subject, f"Delivered {to}, {tries}.", True, (Reason("It is over.", saga["updated_at"]), *before)
-        )
-    if status is SagaStatus.DEAD_LETTERED:
-        return Explanation(subject, f"Given up {to}: {saga['final_error_code']}.", True, tuple(_why_dead(facts)))
-    if status is SagaStatus.IN_PROGRESS:
-        headline = f"Attempt {saga['attempt_count'] + 1} {to} is under way."
-        return Explanation(subject, headline, False, tuple(_why_under_way(facts)))
-    return Explanation(subject, f"Waits to be sent {to}.", False, (*_last_failure(facts), *_why_waiting(facts)))
+    subject, to, error = f"saga:{saga['id']}", saga["subscription_id"], saga["final_error_code"]
+    match SagaStatus(saga["status"]):
+        case SagaStatus.COMPLETED:
+            before = (Reason(say("before", error=error)),) if error else ()
+            headline = say("delivered", id=to, attempt=saga["attempt_count"])
+            return Explanation(subject, headline, True, (_over(saga), *before))
+        case SagaStatus.DEAD_LETTERED:
+            return Explanation(subject, say("given_up", id=to, error=error), True, tuple(_why_dead(facts)))
+        case SagaStatus.IN_PROGRESS:
+            headline = say("under_way", attempt=saga["attempt_count"] + 1, id=to)
+            return Explanation(subject, headline, False, tuple(_why_under_way(facts)))
+    return Explanation(subject, say("waits", id=to), False, (*_last_failure(facts), *_why_waiting(facts)))
 
 
 def _why_dead(facts: SagaFacts) -> Iterator[Reason]:
     saga = facts.saga
     requeue = f"tidings dead-letters requeue {saga['dead_letter_id']}" if not facts.requeued_as else ""
-    yield Reason(f"After {saga['attempt_count']} of {facts.limit} attempts.", saga["updated_at"], requeue)
+    yield Reason(say("after", count=saga["attempt_count"], limit=facts.limit), saga["updated_at"], requeue)
     if facts.requeued_as:
-        yield Reason(f"It was requeued as saga {facts.requeued_as}.", remedy=f"tidings why saga:{facts.requeued_as}")
+        yield Reason(say("requeued", id=facts.requeued_as), remedy=f"tidings why saga:{facts.requeued_as}")
 
 
 def _last_failure(facts: SagaFacts) -> Iterator[Reason]:
     saga = facts.saga
     if saga["status"] == SagaStatus.PENDING_RETRY:
-        text = f"Attempt {saga['attempt_count']} of {facts.limit} failed: {saga['final_error_code']}."
-        yield Reason(text, saga["updated_at"])
+        known = {"attempt": saga["attempt_count"], "limit": facts.limit, "error": saga["final_error_code"]}
+        yield Reason(say("attempt_failed", **known), saga["updated_at"])
 
 
 def _why_waiting(facts: SagaFacts) -> Iterator[Reason]:
@@ -274,11 +268,11 @@ def _why_waiting(facts: SagaFacts) -> Iterator[Reason]:
     yield from held
     due = facts.saga["next_attempt_at"]
     if due > facts.now:
-        yield Reason(f"The next attempt is due in {_span((due - facts.now).total_seconds())}, at {_at(due)}.")
+        yield Reason(say("next_due_in", span=due - facts.now, at=due))
     elif not held:
-        yield Reason("It is due.", due)
+        yield Reason(say("is_due"), due)
         if not facts.alive.get("orchestrator"):
-            yield Reason(_NO_PROCESS.format(process="orchestrator"), remedy="tidings run orchestrator")
+            yield Reason(say("no_process", process="orchestrator"), remedy="tidings run orchestrator")
         elif facts.lane is not None:
             yield Reason(_lane(facts.lane))
 
@@ -286,33 +280,35 @@ def _why_waiting(facts: SagaFacts) -> Iterator[Reason]:
 def _why_held(facts: SagaFacts) -> Iterator[Reason]:
     subscription = facts.subscription
     if subscription is None:
-        yield Reason("Its subscription is not there. That must not be.", remedy="tidings reconcile")
+        yield Reason(say("subscription_missing"), remedy="tidings reconcile")
         return
-    name = f"Subscription {subscription['id']}"
+    id = subscription["id"]
     if subscription["paused"]:
-        by = f" by {facts.held_by['actor']}{_why_paused(facts.held_by)}" if facts.held_by else ""
         since = facts.held_by["created_at"] if facts.held_by else None
-        yield Reason(f"{name} was paused{by}.", since, f"tidings subscriptions resume {subscription['id']}")
+        yield Reason(_paused(id, facts.held_by), since, f"tidings subscriptions resume {id}")
     if not subscription["active"]:
-        yield Reason(f"{name} is not active.", remedy=f"tidings subscriptions activate {subscription['id']}")
+        yield Reason(say("inactive", id=id), remedy=f"tidings subscriptions activate {id}")
     if not subscription["verified"]:
-        yield Reason(f"{name} is not verified.", remedy=f"tidings subscriptions verify {subscription['id']}")
+        yield Reason(say("unverified", id=id), remedy=f"tidings subscriptions verify {id}")
 
 
-def _why_paused(deed: Row) -> str:
+def _paused(id: int, deed: Row | None) -> Sentence:
+    if deed is None:
+        return say("paused", id=id)
+    known = {"id": id, "who": deed["actor"]}
     reason = json.loads(deed["detail"] or "{}").get("reason")
-    return f" ({reason})" if reason else ""
+    return say("paused_by_why", **known, reason=reason) if reason else say("paused_by", **known)
 
 
-def _lane(lane: Row) -> str:
-    failures = f", after {lane['failures']} failures in a row" if lane["failures"] else ""
-    return f"At most {lane['window_size']} of its subscription are sent at a time{failures}; it waits for its turn."
+def _lane(lane: Row) -> Sentence:
+    window, failures = lane["window_size"], lane["failures"]
+    return say("window_after", window=window, failures=failures) if failures else say("window", window=window)
 
 
 def _why_under_way(facts: SagaFacts) -> Iterator[Reason]:
     job = facts.jobs[0] if facts.jobs else None
     if job is None:
-        yield Reason("It has no job. That must not be.", remedy="tidings reconcile")
+        yield Reason(say("job_missing"), remedy="tidings reconcile")
         return
     status = JobStatus(job["status"])
     if status is JobStatus.LEASED:
@@ -320,40 +316,29 @@ def _why_under_way(facts: SagaFacts) -> Iterator[Reason]:
     elif status is JobStatus.PENDING:
         yield from _why_not_leased(job, facts)
     else:
-        code = job["error_code"] or "success"
-        yield Reason(f"The worker reported {code}; the orchestrator takes it in next.", job["finished_at"])
+        outcome = job["error_code"] or say("success")
+        yield Reason(say("reported", outcome=outcome), job["finished_at"])
         if not facts.alive.get("orchestrator"):
-            yield Reason(_NO_PROCESS.format(process="orchestrator"), remedy="tidings run orchestrator")
+            yield Reason(say("no_process", process="orchestrator"), remedy="tidings run orchestrator")
 
 
 def _why_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
-    left = (job["lease_until"] - facts.now).total_seconds()
-    if left > 0:
-        yield Reason(f"Worker {job['worker_id']} has it until {_at(job['lease_until'])}, {_span(left)} from now.")
+    worker, until = job["worker_id"], job["lease_until"]
+    if until > facts.now:
+        yield Reason(say("leased", worker=worker, at=until, span=until - facts.now))
         return
-    yield Reason(f"The lease of worker {job['worker_id']} ended without a result.", job["lease_until"])
+    yield Reason(say("lease_ended", worker=worker), until)
     if not facts.alive.get("cleaner"):
-        yield Reason(_NO_PROCESS.format(process="cleaner"), remedy="tidings run cleaner")
+        yield Reason(say("no_process", process="cleaner"), remedy="tidings run cleaner")
 
 
 def _why_not_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
-    left = (job["lease_until"] - facts.now).total_seconds()
+    left = job["lease_until"] - facts.now
     held = [*_why_held(facts)]
     yield from held
-    if left > 0:
-        yield Reason(f"A worker gave it back unsent; it may be claimed again in {_span(left)}.")
+    if left > datetime.timedelta(0):
+        yield Reason(say("given_back", span=left))
     elif not facts.alive.get("worker"):
-        yield Reason(_NO_PROCESS.format(process="worker"), remedy="tidings run worker")
+        yield Reason(say("no_process", process="worker"), remedy="tidings run worker")
     elif not held:
-        yield Reason("It waits for a worker with a free slot.", job["lease_until"])
-
-
-def _at(moment: Moment) -> str:
-    return moment.astimezone(datetime.UTC).strftime("%H:%M:%S UTC")
-
-
-def _span(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
+        yield Reason(say("waits_for_worker"), job["lease_until"])

@@ -1,6 +1,7 @@
 """What becomes of a task when its handler has ended, or its worker went silent (seed 003, rulings 4 and 8)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.decisions.retrying import Backoff, retry_delay
 from tidings.model.task import LONGEST_RESULT, MAX_RETRIES_EXCEEDED, OK, TIMED_OUT, TaskStatus
@@ -32,8 +33,7 @@ class Refused:
 HandlerResult = Succeeded | Failed | Refused
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(NamedTuple):
     """How often a task was retried, and how often it may be: so it runs at most `max_retries` + 1 times."""
 
     task_id: int
@@ -54,10 +54,13 @@ class Finish:
     delay: float = 0.0
 
 
+_WELL = Finish(TaskStatus.SUCCESS, OK)
+
+
 def finish(tried: Tried, result: HandlerResult, backoff: Backoff) -> Finish:
     match result:
         case Succeeded():
-            return Finish(TaskStatus.SUCCESS, OK)
+            return _WELL
         case Refused(reason):
             return Finish(TaskStatus.FAIL_TERMINAL, storable(reason))
         case Failed(error) if tried.was_last:

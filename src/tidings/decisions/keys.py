@@ -14,6 +14,7 @@ from typing import Any
 from tidings.decisions.texts import printable_text, refuse, visible_name
 from tidings.errors import InputRefused
 from tidings.model.key import NewKey, Scope
+from tidings.model.sentence import Sentence, sentence
 
 PUBLIC_IDS = 62**12
 """How many public ids there are; one is chosen by a number below this."""
@@ -25,6 +26,14 @@ _OWN = "own-"
 _FORM = re.compile(r"(tid_([0-9A-Za-z]{12})_[0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 _LONGEST_LIFETIME = 100 * 365 * 86_400.0
 _DOMAIN_SCOPES = {Scope.PUBLISHER, Scope.VIEWER}
+WRONG_KEYS = {
+    "empty": "The key is empty.",
+    "too_long": "This is no key: it is too long.",
+    "no_form": "This key has not the form of one.",
+    "cut": "This key is cut or too long.",
+    "mistyped": "This key is mistyped: its checksum is wrong.",
+    "unknown": "This key is not known here, or not valid any more.",
+}
 
 
 def key_text(number: int, secret: bytes) -> str:
@@ -47,18 +56,20 @@ def may_be_guessed(key: str) -> bool:
     return public_id_of(key).startswith(_OWN)
 
 
-def what_is_wrong(key: str) -> str:
+def what_is_wrong(key: str) -> Sentence:
     """Of a key that nobody knows: what can be seen of it without knowing any."""
+    return sentence(WRONG_KEYS, _what_is_wrong(key), {})
+
+
+def _what_is_wrong(key: str) -> str:
     if not key:
-        return "The key is empty."
+        return "empty"
     if len(key) > LONGEST_KEY:
-        return "This is no key: it is too long."
+        return "too_long"
     found = _FORM.fullmatch(key)
     if found is None:
-        return "This key has not the form of one." if not key.startswith(_PREFIX) else "This key is cut or too long."
-    if _checksum(found[1]) != found[3]:
-        return "This key is mistyped: its checksum is wrong."
-    return "This key is not known here, or not valid any more."
+        return "cut" if key.startswith(_PREFIX) else "no_form"
+    return "unknown" if _checksum(found[1]) == found[3] else "mistyped"
 
 
 def hash_of(installation_id: str, key: str) -> bytes:

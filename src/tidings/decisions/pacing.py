@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from tidings.model.lane import Moment
 
 LANES_AT_ONCE = 64
+# Those that only fail have turns of their own, so that they take none from the others.
+FAILING_LANES_AT_ONCE = 16
 LEAST_SHARE = 32
 # Of lanes that only fail so many get an attempt in one step: what they cost the others does not grow with them.
 PROBES_AT_ONCE = 4
@@ -92,10 +94,10 @@ def merged(own: Window, base: Window, shared: Window, limits: FlowLimits) -> Win
     return replace(own, size=size, failures=max(0, failures), failed_at=last.failed_at, error_code=last.error_code)
 
 
-def next_turn(lanes: Sequence[int], last: int) -> list[int]:
+def next_turn(lanes: Sequence[int], last: int, most: int = LANES_AT_ONCE) -> list[int]:
     """The lanes after the last that had its turn, and from the beginning again. `lanes` ascend."""
     start = bisect_right(lanes, last)
-    return [*lanes[start : start + LANES_AT_ONCE], *lanes[: min(start, LANES_AT_ONCE)]][:LANES_AT_ONCE]
+    return [*lanes[start : start + most], *lanes[: min(start, most)]][:most]
 
 
 def lanes_to_serve(turn: Sequence[int], news: Iterable[int], allowed: Container[int]) -> list[int]:

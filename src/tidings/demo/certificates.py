@@ -28,6 +28,7 @@ def make_certificates(directory: Path, address: str) -> Certificates:
     authority = (
         _begun(authority_name, authority_name, authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_may_sign_certificates(), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
@@ -58,6 +59,13 @@ def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
         .not_valid_before(now - _VALID)
         .not_valid_after(now + _VALID)
     )
+
+
+def _may_sign_certificates() -> x509.KeyUsage:
+    """Python 3.13 trusts no authority that does not say so."""
+    others = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    never = dict.fromkeys((*others, "crl_sign", "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(key_cert_sign=True, **never)
 
 
 def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:

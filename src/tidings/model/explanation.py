@@ -1,4 +1,7 @@
-"""The answer to `why`: where something is, what it waits for and since when, and what a person can do."""
+"""The answer to `why`: where something is, what it waits for and since when, and what a person can do.
+
+Its texts are sentences that know their names, but for what somebody else said.
+"""
 
 import datetime
 from dataclasses import asdict, dataclass

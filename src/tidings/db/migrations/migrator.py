@@ -83,12 +83,18 @@ class Migrator:
     async def _turn(self) -> AsyncIterator[None]:
         async with self._engine.bare_session() as session:
             operations = MigrationOperations(Transaction(session), self._engine.dialect)
+            # By a lock of the session, which a pooler keeps for us no longer than a transaction lasts.
+            is_pinned = self._family == "postgresql"
+            if is_pinned:
+                await session.command("BEGIN")
             await operations.wait_for_turn(self._names.schema)
             try:
                 yield
             finally:
                 if not session.is_lost:
                     await operations.end_turn(self._names.schema)
+                    if is_pinned:
+                        await session.command("COMMIT")
 
     async def _begin_ledger(self) -> None:
         async def begin(work: Transaction) -> None:

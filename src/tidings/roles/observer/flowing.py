@@ -1,4 +1,4 @@
-"""What the overview shows besides depths: what came of attempts, minute by minute, and whose endpoints fail most."""
+"""What the overview shows besides depths: what came of attempts, span by span, and whose endpoints fail most."""
 
 import datetime
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ Moment = datetime.datetime
 
 
 @dataclass(frozen=True)
-class Minutes:
-    """Counts of each minute in which there were any, as `OUTCOMES` has them; `now` is the database's."""
+class Flow:
+    """Counts of each span that has any, by a moment in it, as `OUTCOMES` has them; `now` is the database's."""
 
     counts: Mapping[Moment, tuple[int, ...]]
     now: Moment
@@ -23,11 +23,13 @@ class Minutes:
 class FlowObserver(Operations):
     """Its statements are the observer's own."""
 
-    async def minutes(self, seconds: float) -> Minutes:
+    async def flow(self, minutes: int, each: int) -> Flow:
+        """The last `minutes` in spans of `each`, which is a part of an hour; the last span is the one under way."""
         clock = await self._row("server_clock")
         assert clock is not None
-        rows = await self._rows("minutes_of_all", seconds=seconds)
-        return Minutes({row["began_at"]: tuple(int(row[name]) for name in OUTCOMES) for row in rows}, clock["now"])
+        now: Moment = clock["now"]
+        rows = await self._rows("spans_of_all", since=_first_of(now, minutes, each), each=each)
+        return Flow({row["began_at"]: tuple(int(row[name]) for name in OUTCOMES) for row in rows}, now)
 
     async def failing(self, seconds: float, most: int) -> list[Shown]:
         """Those with the most failed attempts, with what is known of their endpoints."""
@@ -36,3 +38,9 @@ class FlowObserver(Operations):
     async def last_event(self) -> Shown | None:
         rows = await self._rows("events_before", before=2**63 - 1, limit=1)
         return dict(rows[0]) if rows else None
+
+
+def _first_of(now: Moment, minutes: int, each: int) -> Moment:
+    """Where the first span begins. A moment more would be of a span whose place in the table is used again."""
+    first = now - datetime.timedelta(minutes=minutes - each)
+    return datetime.datetime.fromtimestamp(first.timestamp() // (60 * each) * 60 * each, datetime.UTC)

@@ -834,9 +834,9 @@ SELECT DISTINCT event_id FROM route_attempts WHERE event_id {in :ids};
 SELECT event_id FROM webhook_delivery_sagas
  WHERE event_id {in :ids} AND subscription_id = :subscription_id AND generation = 0;
 
--- minutes_of_all: what came of all attempts, minute by minute
-SELECT began_at, sum(delivered) AS delivered, sum(failed) AS failed, sum(dead) AS dead
-  FROM delivery_totals WHERE subscription_id = 0 AND began_at > {now - :seconds} GROUP BY began_at ORDER BY began_at;
+-- spans_of_all: what came of all attempts, in spans of so many minutes, each by its first one
+SELECT min(began_at) AS began_at, sum(delivered) AS delivered, sum(failed) AS failed, sum(dead) AS dead
+  FROM delivery_totals WHERE subscription_id = 0 AND began_at >= :since GROUP BY floor(place / :each);
 
 -- failing_most: whose attempts failed most in the last hours, with what is known of their endpoints
 SELECT f.subscription_id, f.delivered, f.failed, f.dead, s.event_type, s.event_domain, s.callback_url, s.description,

@@ -11,7 +11,15 @@ from typing import TypeVar
 
 from tidings.db.engine import Engine
 from tidings.decisions.advancing import Buried, Completed, Ignored, Retried, RetryPolicy
-from tidings.decisions.pacing import FlowLimits, Window, free_room, lanes_to_serve, next_turn, rooms
+from tidings.decisions.pacing import (
+    FAILING_LANES_AT_ONCE,
+    FlowLimits,
+    Window,
+    free_room,
+    lanes_to_serve,
+    next_turn,
+    rooms,
+)
 from tidings.decisions.retrying import Backoff
 from tidings.errors import StatementFailed
 from tidings.roles.orchestrator.announcing import announce_applied, announce_started
@@ -77,7 +85,7 @@ class Orchestrator:
         self._totals = Totals()
         self._active: Counter[int] = Counter()
         self._counted_at = float("-inf")
-        self._turn = 0
+        self._turn = self._turn_of_failing = 0
         # As the database said at the beginning of the step.
         self._now = EPOCH
         self._aside: dict[tuple[str, int], float] = {}
@@ -126,6 +134,7 @@ class Orchestrator:
 
     async def _begin(self) -> list[Started]:
         turn: list[int] = []
+        turn_of_failing: list[int] = []
         if is_time := time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
             await self._tell_windows()
 
@@ -135,12 +144,17 @@ class Orchestrator:
             free = free_room(self._active, self._limits, self._batch)
             if not free:
                 return Begun([], [], frozenset())
+            # Here as well: this transaction may begin long after the one before, and a pause holds from its commit on.
+            await self._look_at_configuration(operations)
             full = self._lanes.full(self._active)
             with_room = [lane for lane in self._configuration.lanes if lane not in full]
-            turn[:] = next_turn(with_room, self._turn)
+            failing = self._lanes.probing(with_room)
+            well = [lane for lane in with_room if lane not in failing]
+            turn[:] = next_turn(well, self._turn)
+            turn_of_failing[:] = next_turn([*failing], self._turn_of_failing, FAILING_LANES_AT_ONCE)
             news = await operations.lanes_with_news(self._hints.news, self._batch)
             self._hints.saw_news(self._now)
-            lanes = lanes_to_serve(turn, news, frozenset(with_room))
+            lanes = [*lanes_to_serve(turn, news, frozenset(well)), *turn_of_failing]
             found = rooms(self._lanes.sizes(lanes), self._active, free)
             if not found:
                 return Begun([], [], frozenset())
@@ -150,7 +164,7 @@ class Orchestrator:
                 self._hints.lanes,
                 free,
                 self._policy_of,
-                probing=self._lanes.probing(found),
+                probing=failing,
                 aside=self._aside_of("saga"),
                 carefully=carefully,
             )
@@ -161,6 +175,7 @@ class Orchestrator:
         for one, error in begun.refused:
             self._set_aside("saga", one.saga.id, error)
         self._turn = turn[-1] if turn else self._turn
+        self._turn_of_failing = turn_of_failing[-1] if turn_of_failing else self._turn_of_failing
         self._hints.started(one.saga for one in begun.started)
         self._hints.emptied(begun.emptied, self._now)
         self._active.update(one.saga.subscription_id for one in begun.started if not one.is_buried)

@@ -3,7 +3,7 @@
 import time
 
 from tidings.errors import RouterHeld
-from tidings.roles.router.operations import Cursor, RouterOperations, Standing
+from tidings.roles.router.operations import Cursor, RoutedEvent, RouterOperations, Standing
 
 _SECONDS_BETWEEN_PROOFS = 5.0
 
@@ -15,12 +15,11 @@ class Doubts:
     async def refuse_if_any(self, operations: RouterOperations, cursor: Cursor) -> Standing:
         """RouterHeld, or what else is known of this moment."""
         standing = await operations.standing(cursor.worker_name)
-        remedy = f"Find out what happened to the log, then `tidings routers confirm {cursor.worker_name}`."
         if not standing.is_same:
-            raise RouterHeld(f"Event {cursor.last_event_id}, the last one routed, is gone or is another one.", remedy)
+            raise another_log(cursor)
         drawn = await operations.last_number()
         if drawn < cursor.position:
-            raise RouterHeld(f"Event ids are at {drawn}, behind {cursor.position}, which was routed.", remedy)
+            raise RouterHeld(f"Event ids are at {drawn}, behind {cursor.position}, which was routed.", _remedy(cursor))
         await self._refuse_if_unprovable(operations)
         return standing
 
@@ -36,3 +35,21 @@ class Doubts:
                 "Put that right on the server; `tidings doctor` shows it too.",
             )
         self._proven_at = now
+
+
+async def is_lost(operations: RouterOperations, cursor: Cursor, known: RoutedEvent) -> bool:
+    """Whether an event that we know was routed is not there, or its id was given to another one.
+
+    After a failover with loss the cursor has gone back together with the log, and by itself shows nothing of it.
+    One that is gone while the cursor is beyond it was removed with its story.
+    """
+    found = await operations.correlation_of(known.id)
+    return cursor.position < known.id if found is None else found != known.correlation_id
+
+
+def another_log(cursor: Cursor) -> RouterHeld:
+    return RouterHeld(f"Event {cursor.last_event_id}, the last one routed, is gone or is another one.", _remedy(cursor))
+
+
+def _remedy(cursor: Cursor) -> str:
+    return f"Find out what happened to the log, then `tidings routers confirm {cursor.worker_name}`."

@@ -17,6 +17,14 @@ from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
+class RoutedEvent:
+    """By which it can be found again, and told from another one that got its id."""
+
+    id: int
+    correlation_id: str
+
+
+@dataclass(frozen=True)
 class Cursor:
     """How far a router has come. `stamp` changes with everything that another instance or a person did to it."""
 
@@ -24,11 +32,18 @@ class Cursor:
     event_domain: str
     position: int
     last_event_id: int | None
+    last_event_correlation_id: str | None
     runs: int
 
     @property
     def stamp(self) -> tuple[int, int]:
         return self.runs, self.position
+
+    @property
+    def last_event(self) -> RoutedEvent | None:
+        if self.last_event_id is None or self.last_event_correlation_id is None:
+            return None
+        return RoutedEvent(self.last_event_id, self.last_event_correlation_id)
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,13 @@ class RouterOperations(Operations):
         row = await self._row("standing", worker_name=worker_name)
         assert row is not None
         return Standing(row["version"], bool(row["is_same"]))
+
+    async def correlation_of(self, event_id: int) -> str | None:
+        row = await self._row("correlation_of", id=event_id)
+        return None if row is None else str(row["correlation_id"])
+
+    async def remember_lost(self, worker_name: str, event: RoutedEvent) -> None:
+        await self._run("remember_lost", worker_name=worker_name, id=event.id, correlation_id=event.correlation_id)
 
     async def last_number(self) -> int:
         row = await self._row("last_number")

@@ -1,16 +1,16 @@
 -- lock_cursor: this router's cursor, unless another instance of it works right now
-SELECT worker_name, event_domain, position, last_event_id, runs
+SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name FOR UPDATE SKIP LOCKED;
 
 -- wait_for_cursor: the same, after the other instance's pass
-SELECT worker_name, event_domain, position, last_event_id, runs
+SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name FOR UPDATE;
 
 -- wait_for_cursors: every router's cursor, after the passes that are under way
 SELECT worker_name FROM route_worker_cursors ORDER BY worker_name FOR UPDATE;
 
 -- read_cursor: the same without a lock
-SELECT worker_name, event_domain, position, last_event_id, runs
+SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name;
 
 -- glance: how the cursor stands, and whether there is an event after the position where we left it
@@ -25,12 +25,13 @@ INSERT INTO route_worker_cursors (worker_name, event_domain) VALUES (:worker_nam
 SELECT name FROM gates WHERE name {in :names} AND is_open;
 
 -- standing: the version of the configuration, and whether the last routed event is still what it was
--- The event is found by its id and by nothing else. As EXISTS, or beside another table, PostgreSQL puts the whole log
--- into a hash to look it up, and with its time among the conditions may come by that.
+-- The event is found by its id and by nothing else. As EXISTS, or beside another table, PostgreSQL reads the whole log
+-- to look it up, and with its time among the conditions may come by that.
 SELECT (SELECT v.version FROM config_version v) AS version,
-       c.last_event_id IS NULL OR (e.correlation_id = c.last_event_correlation_id
-                                   AND e.created_at = c.last_event_created_at) IS TRUE AS is_same
-  FROM route_worker_cursors c LEFT JOIN events e ON e.id = c.last_event_id WHERE c.worker_name = :worker_name;
+       c.last_event_id IS NULL OR (SELECT e.correlation_id = c.last_event_correlation_id
+                                          AND e.created_at = c.last_event_created_at
+                                     FROM events e WHERE e.id = c.last_event_id) IS TRUE AS is_same
+  FROM route_worker_cursors c WHERE c.worker_name = :worker_name;
 
 -- last_number: the highest number drawn for an event so far
 SELECT drawn FROM last_event_number();
@@ -139,6 +140,14 @@ UPDATE route_worker_cursors
        runs = runs + 1, sent_count = sent_count + :sent, dry_run_count = dry_run_count + :dry_run,
        disabled_count = disabled_count + :disabled, skipped_count = skipped_count + :skipped,
        failed_count = failed_count + :failed, last_run_summary = :summary, updated_at = {now}
+ WHERE worker_name = :worker_name;
+
+-- correlation_of: by which an event can be told from another one that got its id
+SELECT correlation_id FROM events WHERE id = :id;
+
+-- remember_lost: an event that was routed is not in the log any more; nobody goes on before a person has confirmed that
+UPDATE route_worker_cursors
+   SET last_event_id = :id, last_event_correlation_id = :correlation_id, last_event_created_at = NULL, updated_at = {now}
  WHERE worker_name = :worker_name;
 
 -- settled_writers: markers of transactions that have committed; there are none where locks tell it

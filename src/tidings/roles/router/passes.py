@@ -62,7 +62,15 @@ class Batch:
 
     @property
     def passed(self) -> list[int]:
-        return [event.id for event in self.fresh[: max(0, self.handled - len(self.late))]]
+        return [event.id for event in self._passed]
+
+    @property
+    def last_passed(self) -> LoggedEvent | None:
+        return self._passed[-1] if self._passed else None
+
+    @property
+    def _passed(self) -> Sequence[LoggedEvent]:
+        return self.fresh[: max(0, self.handled - len(self.late))]
 
 
 def summary(batch: Batch, refused: tuple[EventNotRouted, ...], holes: int) -> Pass:

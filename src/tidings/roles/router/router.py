@@ -7,7 +7,7 @@ commit, and waits for no open transaction: what it passed without seeing it reme
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidings.db.engine import Engine
 from tidings.decisions.holes import (
@@ -35,9 +35,9 @@ from tidings.decisions.routing import (
 from tidings.errors import DatabaseError, GateClosed, NotFound, RouterHeld
 from tidings.model.event import LoggedEvent
 from tidings.model.route import DEFAULT_ROUTER, EVERY_DOMAIN, RouteAttemptStatus
-from tidings.roles.router.doubts import Doubts
+from tidings.roles.router.doubts import Doubts, another_log, is_lost
 from tidings.roles.router.gates import gates_of, refuse_if_closed
-from tidings.roles.router.operations import Cursor, RouterOperations
+from tidings.roles.router.operations import Cursor, RoutedEvent, RouterOperations
 from tidings.roles.router.passes import Batch, Outcome, Pass, summary
 from tidings.roles.router.witness import Witness
 from tidings.roles.router.writing import bury, write, write_carefully
@@ -64,10 +64,11 @@ SECONDS_STOPPED = 0.25
 
 @dataclass(frozen=True)
 class Memory:
-    """The holes of a cursor as it was when it had this stamp."""
+    """The holes of a cursor as it was when it had this stamp, and the last event that was routed by then."""
 
     stamp: tuple[int, int] | None
     holes: Holes
+    last_event: RoutedEvent | None = None
 
 
 class Router:
@@ -143,7 +144,7 @@ class Router:
         async def recall(operations: RouterOperations) -> Memory:
             cursor = await operations.read_cursor(self.name)
             holes = remembered(await operations.holes(self.name))
-            return Memory(cursor.stamp if cursor else None, holes)
+            return Memory(cursor.stamp, holes, cursor.last_event) if cursor else Memory(None, holes)
 
         return await RouterOperations.step(self._engine, recall)
 
@@ -152,10 +153,10 @@ class Router:
         if not memory.holes:
             return memory
         try:
-            return Memory(memory.stamp, await self._witness.look(memory.holes))
+            return replace(memory, holes=await self._witness.look(memory.holes))
         except DatabaseError as error:
             tell(WritersUnknown(self.name, error.what))
-            return Memory(memory.stamp, unwitnessed(memory.holes))
+            return replace(memory, holes=unwitnessed(memory.holes))
 
     async def _forget_settled(self) -> None:
         try:
@@ -169,6 +170,10 @@ class Router:
         if cursor is None:
             return Pass(Outcome.BUSY, "another instance of this router is at work"), self._memory
         await self._refuse_if_closed(operations)
+        if lost := await self._lost_event(operations, cursor):
+            await operations.remember_lost(self.name, lost)
+            held = another_log(replace(cursor, last_event_id=lost.id))
+            return Pass(Outcome.HELD, held.what, held.remedy), None
         standing = await self._doubts.refuse_if_any(operations, cursor)
         await self._configure(operations, standing.version)
         memory = await self._memory_of(operations, cursor)
@@ -189,12 +194,22 @@ class Router:
             f"There is no router {self.name}.", f"Make it with `tidings routers add {self.name} --domain …`."
         )
 
+    async def _lost_event(self, operations: RouterOperations, cursor: Cursor) -> RoutedEvent | None:
+        """What this process knows and the log does not. Asked where we were connected anew and the cursor is not
+        where we left it: another instance may have moved it, or another server may have been given its place."""
+        known = self._memory
+        if known is None or known.last_event is None or known.stamp == cursor.stamp:
+            return None
+        if self._connections == self._engine.connections or not await is_lost(operations, cursor, known.last_event):
+            return None
+        return known.last_event
+
     async def _memory_of(self, operations: RouterOperations, cursor: Cursor) -> Memory:
         """What we know of the holes; as the table has them where somebody else has moved the cursor."""
         known = self._memory or Memory(None, ())
         if known.stamp == cursor.stamp:
             return known
-        return Memory(cursor.stamp, refreshed(known.holes, await operations.holes(self.name)))
+        return Memory(cursor.stamp, refreshed(known.holes, await operations.holes(self.name)), cursor.last_event)
 
     async def _refuse_if_closed(self, operations: RouterOperations) -> None:
         await refuse_if_closed(operations, *gates_of(self.name))
@@ -266,7 +281,7 @@ class Router:
         passed = batch.passed
         settled = settle(memory.holes, batch.reading(), gaps(cursor.position, passed))
         if not batch.handled and not settled.removed:
-            return Pass(Outcome.IDLE, holes=len(all_ranges(settled.holes))), Memory(cursor.stamp, settled.holes)
+            return Pass(Outcome.IDLE, holes=len(all_ranges(settled.holes))), replace(memory, holes=settled.holes)
         refused: tuple[EventNotRouted, ...] = ()
         if carefully:
             refused = await self._written_carefully(operations, batch.planned)
@@ -285,7 +300,9 @@ class Router:
             {"read": done.read, "late": done.late, "sagas": done.sagas, "tasks": done.tasks, "holes": done.holes}
             | dict(done.counts),
         )
-        return done, Memory((cursor.runs + 1, position), settled.holes)
+        last = batch.last_passed
+        routed = RoutedEvent(last.id, last.correlation_id) if last else cursor.last_event
+        return done, Memory((cursor.runs + 1, position), settled.holes, routed)
 
     async def _written_carefully(
         self, operations: RouterOperations, planned: Sequence[Planned]

@@ -81,8 +81,10 @@ async def confirm(engine: Engine, worker_name: str, reason: str, actor: str) -> 
     async def place(operations: RouteAdminOperations, cursor: Cursor) -> Place:
         position = cursor.place.position
         drawn = await operations.last_event_number()
-        if drawn < position:
-            raise _counter_is_behind(worker_name, position, drawn)
+        # The last event that was routed may be lost, and lie beyond the place to which the cursor has gone back.
+        highest = max(position, cursor.place.event_id or 0)
+        if drawn < highest:
+            raise _counter_is_behind(worker_name, highest, drawn)
         return await operations.place_at(position)
 
     return await _move(engine, worker_name, "router.confirmed", place, reason, actor)
@@ -140,8 +142,8 @@ async def _taken(engine: Engine, worker_name: str, event_domain: str) -> InputRe
 
 def _counter_is_behind(worker_name: str, position: int, drawn: int) -> RouterHeld:
     return RouterHeld(
-        f"The highest event number drawn is {drawn}, and the router {worker_name} is at {position}: events to come"
-        " would get numbers it has passed, and would never be routed.",
+        f"The highest event number drawn is {drawn}, and the router {worker_name} has been at {position}: events to"
+        " come would get numbers that others had; they would not be routed, or receivers would take them for those.",
         "Move the counter first, as the owner of the schema: on PostgreSQL"
         f" SELECT setval(pg_get_serial_sequence('events', 'id'), {position});"
         f" on MariaDB and MySQL ALTER TABLE events AUTO_INCREMENT = {position + 1};",

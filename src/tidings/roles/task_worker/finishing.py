@@ -9,7 +9,7 @@ from tidings.db.halving import write_by_halves
 from tidings.decisions.finishing import Finish
 from tidings.errors import StatementFailed
 from tidings.model.task import TaskStatus
-from tidings.roles.task_worker.operations import ClaimedTask, Fence, TaskWorkerOperations
+from tidings.roles.task_worker.operations import ClaimedTask, TaskWorkerOperations
 from tidings.runtime.outbox import Outbox
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import RowSetAside, TaskFenceLost, TasksGivenBack
@@ -69,8 +69,7 @@ class Finisher:
                 stored.refused = await write_by_halves(operations, ended, write)
             else:
                 await write(ended)
-            fences = [Fence(task.id, task.version, task.was) for task, _ in given_back]
-            await operations.give_back(fences, self._worker_id)
+            await operations.give_back([task.fence for task, _ in given_back], self._worker_id)
             return stored
 
         stored = await TaskWorkerOperations.careful_step(self._engine, store)

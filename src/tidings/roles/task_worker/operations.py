@@ -5,7 +5,7 @@ It touches nothing but pending tasks, so that any role with the same rights on t
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.db.operations import Operations
 from tidings.decisions.claiming import Head, Lane, Stretch
@@ -13,8 +13,15 @@ from tidings.decisions.finishing import Finish, Tried
 from tidings.model.task import TaskStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Fence(NamedTuple):
+    """What a claim gave: this task, under this version."""
+
+    id: int
+    version: int
+    was: int
+
+
+class Candidate(NamedTuple):
     """A task that may be claimed, as it was read; `version` is what a claim must still find."""
 
     id: int
@@ -24,8 +31,7 @@ class Candidate:
     next_run_time: datetime.datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedTask:
+class ClaimedTask(NamedTuple):
     """A task that is ours under this `version`; `was` is the status to which it goes back if it is not begun."""
 
     id: int
@@ -39,17 +45,12 @@ class ClaimedTask:
     was: int = TaskStatus.PENDING
 
     @property
+    def fence(self) -> Fence:
+        return Fence(self.id, self.version, self.was)
+
+    @property
     def tried(self) -> Tried:
         return Tried(self.id, self.retry_count, self.max_retries)
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """What a claim gave: this task, under this version."""
-
-    id: int
-    version: int
-    was: int
 
 
 class TaskWorkerOperations(Operations):

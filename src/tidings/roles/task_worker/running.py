@@ -20,7 +20,7 @@ class Ran:
 WELL = Ran(Succeeded())
 
 
-async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext) -> Ran:
+async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext | None) -> Ran:
     try:
         await handler.function(*_arguments(handler, task, context))
     except BaseException as error:  # `sys.exit()` in a handler must not end the others
@@ -28,7 +28,7 @@ async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext) -
     return WELL
 
 
-def run_plain(handler: Handler, task: ClaimedTask, context: TaskContext) -> Ran:
+def run_plain(handler: Handler, task: ClaimedTask, context: TaskContext | None) -> Ran:
     try:
         handler.function(*_arguments(handler, task, context))
     except BaseException as error:
@@ -36,9 +36,9 @@ def run_plain(handler: Handler, task: ClaimedTask, context: TaskContext) -> Ran:
     return WELL
 
 
-def _arguments(handler: Handler, task: ClaimedTask, context: TaskContext) -> tuple[object, ...]:
+def _arguments(handler: Handler, task: ClaimedTask, context: TaskContext | None) -> tuple[object, ...]:
     payload = handler.read_payload("null" if task.payload is None else task.payload)
-    return (payload, context) if handler.takes_context else (payload,)
+    return (payload,) if context is None else (payload, context)
 
 
 def what_came_of(error: BaseException) -> Ran:

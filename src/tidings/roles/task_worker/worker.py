@@ -15,7 +15,7 @@ from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.decisions.claiming import SECONDS_OF_A_TASK, claim_ahead
-from tidings.decisions.finishing import Failed, HandlerResult, Succeeded, finish
+from tidings.decisions.finishing import Failed, Finish, finish
 from tidings.errors import TidingsError
 from tidings.model.task import TaskStatus
 from tidings.roles.task_worker.claiming import Claimer
@@ -60,7 +60,7 @@ class TaskLimits:
     terms: Terms
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Run:
     """One handler at work; `is_told` when its outcome was recorded, be it at its end or before."""
 
@@ -68,8 +68,8 @@ class Run:
     handler: Handler
     terms: Terms
     began: float
+    deadline: float
     work: "asyncio.Future[Ran]"
-    timer: asyncio.TimerHandle | None = None
     is_told: bool = False
 
 
@@ -95,8 +95,11 @@ class TaskWorker:
         self._running: set[Run] = set()
         self._in_flight: Counter[str] = Counter()
         self._pace: dict[str, float] = {}
-        # Also read by the heartbeat's thread: what is ours, and until when it may be called alive.
-        self._held: dict[Fence, float] = {}
+        # One for all runs: a timer for each would cost as much as a quick handler.
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = float("inf")
+        # Also read by the heartbeat's thread: what is ours, by id and version, and until when it may be called alive.
+        self._held: dict[tuple[int, int], tuple[ClaimedTask, float]] = {}
 
     @property
     def in_flight(self) -> int:
@@ -136,6 +139,7 @@ class TaskWorker:
         for run in [*self._running]:
             self._tell(run, Ran(Failed(STOPPED)))
             run.work.cancel()
+        self._unset_alarm()
         await self._finisher.close(SECONDS_TO_STORE)
         with suppress(TidingsError, TimeoutError):
             await asyncio.wait_for(self._claimer.settle(), SECONDS_TO_STORE)
@@ -206,21 +210,39 @@ class TaskWorker:
 
     def _start(self, task: ClaimedTask) -> None:
         handler, terms = self._handlers[task.biz_type], self._terms[task.biz_type]
-        deadline = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=terms.timeout)
-        context = TaskContext(
-            task.id, task.retry_count + 1, task.biz_type, task.biz_key, task.correlation_id, deadline, task.version
-        )
+        context = _context(task, terms.timeout) if handler.takes_context else None
         work: asyncio.Future[Ran]
         if handler.is_async:
             work = asyncio.create_task(run_async(handler, task, context))
         else:
             work = self._threads.run(partial(run_plain, handler, task, context))
-        run = Run(task, handler, terms, time.monotonic(), work)
+        began = time.monotonic()
+        run = Run(task, handler, terms, began, began + terms.timeout, work)
         self._running.add(run)
         self._in_flight[task.biz_type] += 1
-        self._hold(task, run.began + terms.timeout)
-        run.timer = asyncio.get_running_loop().call_later(terms.timeout, self._out_of_time, run)
-        work.add_done_callback(lambda _: self._ended(run))
+        self._hold(task, run.deadline)
+        if run.deadline < self._alarm_at:
+            self._set_alarm(run.deadline)
+        work.add_done_callback(partial(self._ended, run))
+
+    def _set_alarm(self, moment: float) -> None:
+        self._unset_alarm()
+        self._alarm_at = moment
+        self._alarm = asyncio.get_running_loop().call_later(moment - time.monotonic(), self._look_at_the_clock)
+
+    def _unset_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_at = None, float("inf")
+
+    def _look_at_the_clock(self) -> None:
+        """Ends those that are out of time; the alarm is set for the next one."""
+        self._unset_alarm()
+        now = time.monotonic()
+        for run in [one for one in self._running if one.deadline <= now and not one.is_told]:
+            self._out_of_time(run)
+        if left := [one.deadline for one in self._running if not one.is_told]:
+            self._set_alarm(min(left))
 
     def _out_of_time(self, run: Run) -> None:
         self._tell(run, Ran(Failed(f"The handler did not end within {run.terms.timeout:g} s")))
@@ -229,17 +251,17 @@ class TaskWorker:
         else:
             tell(TaskOverdue(*self._about(run.task), run.terms.timeout))
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: Run, work: "asyncio.Future[Ran]") -> None:
         self._running.discard(run)
-        self._in_flight[run.task.biz_type] -= 1
-        if run.timer is not None:
-            run.timer.cancel()
-        pace = self._pace.get(run.task.biz_type, SECONDS_OF_A_TASK)
-        self._pace[run.task.biz_type] = 0.8 * pace + 0.2 * (time.monotonic() - run.began)
+        biz_type = run.task.biz_type
+        self._in_flight[biz_type] -= 1
+        pace = self._pace.get(biz_type, SECONDS_OF_A_TASK)
+        self._pace[biz_type] = 0.8 * pace + 0.2 * (time.monotonic() - run.began)
         if not run.is_told:
             # Cancelled by nobody of us, before it had begun.
-            self._tell(run, Ran(Failed(STOPPED)) if run.work.cancelled() else run.work.result())
-        self._fill()
+            self._tell(run, Ran(Failed(STOPPED)) if work.cancelled() else work.result())
+        if self._waiting:
+            self._fill()
         self._freed.set()
 
     def _tell(self, run: Run, ran: Ran) -> None:
@@ -247,20 +269,19 @@ class TaskWorker:
         if run.is_told:
             return
         run.is_told = True
-        task = run.task
         # Held until it is stored: a database that is away must not make others run it again.
-        self._hold(task, float("inf"))
-        self._announce(run, ran.result, ran.trace)
-        self._finisher.finish(task, finish(task.tried, ran.result, run.terms.backoff))
+        self._hold(run.task, float("inf"))
+        end = finish(run.task.tried, ran.result, run.terms.backoff)
+        self._announce(run, end, ran.trace)
+        self._finisher.finish(run.task, end)
 
-    def _announce(self, run: Run, result: HandlerResult, trace: str) -> None:
-        about, milliseconds = self._about(run.task), round(1000 * (time.monotonic() - run.began))
-        if isinstance(result, Succeeded):
-            if is_heard(TaskSucceeded):
-                tell(TaskSucceeded(*about, milliseconds))
+    def _announce(self, run: Run, end: Finish, trace: str) -> None:
+        if end.status is TaskStatus.SUCCESS and not is_heard(TaskSucceeded):
             return
-        end = finish(run.task.tried, result, run.terms.backoff)
-        if end.status is TaskStatus.FAIL_RETRY:
+        about, milliseconds = self._about(run.task), round(1000 * (time.monotonic() - run.began))
+        if end.status is TaskStatus.SUCCESS:
+            tell(TaskSucceeded(*about, milliseconds))
+        elif end.status is TaskStatus.FAIL_RETRY:
             tell(TaskRetryScheduled(*about, milliseconds, end.result_msg, round(end.delay, 3), trace))
         else:
             tell(TaskFailed(*about, milliseconds, end.result_msg, trace))
@@ -269,14 +290,20 @@ class TaskWorker:
         return task.correlation_id, task.id, task.biz_type, self._worker_id, task.retry_count + 1
 
     def _hold(self, task: ClaimedTask, until: float) -> None:
-        self._held[Fence(task.id, task.version, task.was)] = until
+        self._held[task.id, task.version] = task, until
 
     def _settled(self, tasks: Sequence[ClaimedTask]) -> None:
         for task in tasks:
-            self._held.pop(Fence(task.id, task.version, task.was), None)
+            self._held.pop((task.id, task.version), None)
         self._freed.set()
 
     def _alive(self) -> list[Fence]:
         """What is ours and still has time. Called by the heartbeat's thread: copied in one piece."""
         now = time.monotonic()
-        return [fence for fence, until in [*self._held.items()] if until > now]
+        return [task.fence for task, until in [*self._held.values()] if until > now]
+
+
+def _context(task: ClaimedTask, timeout: float) -> TaskContext:
+    deadline = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=timeout)
+    attempt = task.retry_count + 1
+    return TaskContext(task.id, attempt, task.biz_type, task.biz_key, task.correlation_id, deadline, task.version)

@@ -3,8 +3,6 @@
 No transaction is open during the request. What an endpoint answered is told to the operator's log and to nobody else.
 """
 
-import time
-
 from tidings.courier import Courier, Request, Result
 from tidings.courier.signing import signature_headers
 from tidings.db.engine import Engine
@@ -64,7 +62,7 @@ class EndpointCaller:
         return Verdict(outcome, result.error_code, result.duration_ms), result.status
 
     def _secrets(self, check: Check) -> list[str]:
-        now = int(time.time() * _MICROSECONDS)
+        now = int(check.asked_at.timestamp() * _MICROSECONDS)
         return valid_secrets(
             check.secrets or b"", now, lambda entry: open_secret(self._vault, check.subscription_id, entry)
         )
@@ -77,7 +75,7 @@ class EndpointCaller:
             check.url,
             body,
             (
-                *_signed(f"tst_{check.challenge[:_ID_LENGTH]}", TEST_TYPE, body, secrets),
+                *_signed(check, "tst", TEST_TYPE, body, secrets),
                 ("tidings-correlation-id", correlation_id),
                 ("tidings-attempt", "1"),
                 *headers.items(),
@@ -103,15 +101,16 @@ async def settle(operations: VerifierOperations, check: Check, verdict: Verdict)
 
 def _challenge(check: Check, secrets: list[str]) -> Request:
     """Without the headers of the subscription: they are secret, and nobody knows yet who will read them."""
-    body = challenge_body(check.subscription_id, check.challenge, int(time.time()))
-    headers = _signed(f"vrf_{check.challenge[:_ID_LENGTH]}", VERIFICATION_TYPE, body, secrets)
+    body = challenge_body(check.subscription_id, check.challenge, int(check.asked_at.timestamp()))
+    headers = _signed(check, "vrf", VERIFICATION_TYPE, body, secrets)
     return Request(check.url, body, headers, SECONDS_TO_ANSWER)
 
 
-def _signed(message: str, event_type: str, body: bytes, secrets: list[str]) -> tuple[tuple[str, str], ...]:
+def _signed(check: Check, kind: str, event_type: str, body: bytes, secrets: list[str]) -> tuple[tuple[str, str], ...]:
+    message = f"{kind}_{check.challenge[:_ID_LENGTH]}"
     return (
         ("content-type", "application/json"),
-        *signature_headers(message, int(time.time()), body, secrets),
+        *signature_headers(message, int(check.asked_at.timestamp()), body, secrets),
         ("tidings-event-type", event_type),
     )
 

@@ -1,5 +1,6 @@
 """What the subscription verifier may ask of the database."""
 
+import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,10 @@ from tidings.telemetry.asking import asked
 
 @dataclass(frozen=True)
 class Check:
-    """One call to be made, and its subscription as it is now; secrets and headers are sealed."""
+    """One call to be made, and its subscription as it is now; secrets and headers are sealed.
+
+    `asked_at` is the server's time: by that of a machine whose clock is wrong, no receiver would believe the call.
+    """
 
     id: int
     subscription_id: int
@@ -29,6 +33,7 @@ class Check:
     secrets: bytes | None
     headers: bytes | None
     timeout_seconds: float | None
+    asked_at: datetime.datetime
 
     @property
     def is_current(self) -> bool:

@@ -42,7 +42,7 @@ VALUES (:biz_type, :biz_key, :payload, :max_retries);
 SELECT c.id, c.subscription_id, c.kind, c.url, c.challenge,
        c.finished_at IS NULL AND c.expires_at > {now} AS is_open,
        s.callback_url, s.pending_callback_url, s.active, s.verified, s.verification, s.secrets, s.headers,
-       s.timeout_seconds
+       s.timeout_seconds, {now} AS asked_at
   FROM endpoint_checks c JOIN subscriptions s ON s.id = c.subscription_id
  WHERE c.id = :id;
 

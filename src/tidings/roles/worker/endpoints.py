@@ -1,6 +1,5 @@
 """Where a job goes: a subscription with its secrets opened, and the request that is made for one attempt."""
 
-import time
 from dataclasses import dataclass
 
 from tidings.courier import Request
@@ -26,17 +25,18 @@ class Endpoint:
         return self.row.active and self.row.verified
 
 
-def open_endpoint(row: EndpointRow, vault: Vault, timeout: float, max_in_flight: int) -> Endpoint:
-    """SecretsUnusable if the key ring does not open them."""
+def open_endpoint(row: EndpointRow, vault: Vault, timeout: float, max_in_flight: int, now: float) -> Endpoint:
+    """SecretsUnusable if the key ring does not open them. `now` is the server's."""
     headers = open_headers(vault, row.id, row.headers) if row.headers else {}
     secrets = valid_secrets(
-        row.secrets or b"", int(time.time() * _MICROSECONDS), lambda entry: open_secret(vault, row.id, entry)
+        row.secrets or b"", int(now * _MICROSECONDS), lambda entry: open_secret(vault, row.id, entry)
     )
     return Endpoint(row, tuple(headers.items()), tuple(secrets), timeout, max_in_flight)
 
 
-def request_of(job: LeasedJob, endpoint: Endpoint, installation_id: str) -> Request:
-    """One attempt, signed now with every secret that is valid."""
+def request_of(job: LeasedJob, endpoint: Endpoint, installation_id: str, now: float) -> Request:
+    """One attempt, signed with every secret that is valid. `now` is the server's, so that no receiver finds a request
+    too old or too new because the clock of this machine is wrong."""
     body = job.payload.encode()
     message = webhook_id(installation_id, job.event_id, job.subscription_id)
     return Request(
@@ -44,7 +44,7 @@ def request_of(job: LeasedJob, endpoint: Endpoint, installation_id: str) -> Requ
         body,
         (
             ("content-type", "application/json"),
-            *signature_headers(message, int(time.time()), body, endpoint.secrets),
+            *signature_headers(message, int(now), body, endpoint.secrets),
             ("tidings-event-type", job.event_type),
             ("tidings-correlation-id", job.correlation_id),
             ("tidings-attempt", str(job.attempt_no)),

@@ -15,11 +15,13 @@ UPDATE webhook_delivery_jobs
    SET status = 'Leased', lease_until = {now + :lease_seconds}, worker_id = :worker_id, lease_token = :token
  WHERE id {in :ids};
 
--- leased_jobs: what there is to send
+-- leased_jobs: what there is to send; LATERAL … LIMIT, since a bare join that was planned on empty tables reads them whole
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.attempt_no, j.lease_until, s.event_id, s.correlation_id,
-       e.event_type, e.payload::text AS payload
+       e.event_type, e.payload
   FROM webhook_delivery_jobs j
-  JOIN webhook_delivery_sagas s ON s.id = j.saga_id JOIN events e ON e.id = s.event_id
+  CROSS JOIN LATERAL (
+      SELECT event_id, correlation_id FROM webhook_delivery_sagas WHERE id = j.saga_id LIMIT 1) s
+  CROSS JOIN LATERAL (SELECT event_type, payload::text AS payload FROM events WHERE id = s.event_id LIMIT 1) e
  WHERE j.id {in :ids} ORDER BY j.id;
 
 -- endpoints: where to, and whether that is still wanted

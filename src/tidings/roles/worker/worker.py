@@ -205,7 +205,8 @@ class Worker:
 
     def _sendable(self, jobs: list[LeasedJob], rows: list[EndpointRow], until: float) -> list[Waiting]:
         """The others are given back; they are looked at again later."""
-        endpoints = {row.id: self._opened(row) for row in rows}
+        now = _server_time(jobs[0].lease_until, until) if jobs else 0.0
+        endpoints = {row.id: self._opened(row, now) for row in rows}
         found: list[Waiting] = []
         for job in jobs:
             endpoint = endpoints.get(job.subscription_id)
@@ -215,10 +216,10 @@ class Worker:
                 found.append(Waiting(job, endpoint, until))
         return found
 
-    def _opened(self, row: EndpointRow) -> Endpoint | None:
+    def _opened(self, row: EndpointRow, now: float) -> Endpoint | None:
         try:
             timeout = min(row.timeout_seconds or self._limits.timeout, self._limits.longest_timeout)
-            return open_endpoint(row, self._vault, timeout, self._limits.in_flight_of(row))
+            return open_endpoint(row, self._vault, timeout, self._limits.in_flight_of(row), now)
         except SecretsUnusable as error:
             tell(EndpointUnusable(row.id, error.what))
             return None
@@ -308,7 +309,8 @@ class Worker:
         if not self._has_time(waiting):
             self._reporter.give_back(job, "too late")
             return
-        request = request_of(job, waiting.endpoint, self._installation_id)
+        now = _server_time(job.lease_until, waiting.until)
+        request = request_of(job, waiting.endpoint, self._installation_id, now)
         self._take_in(job, await self._courier.send(request))
 
     def _take_in(self, job: LeasedJob, result: Result) -> None:
@@ -330,3 +332,9 @@ class Worker:
 
 def _now() -> float:
     return time.clock_gettime(_CLOCK)
+
+
+def _server_time(lease_until: datetime.datetime, until: float) -> float:
+    """By the end of a lease, which is known in the server's time and in ours. What clock this machine shows is of no
+    account; the server's is met to the length of the statement that took the lease."""
+    return lease_until.timestamp() - (until - _now())
