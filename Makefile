@@ -3,10 +3,12 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope -q
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder -q
+# Under fire, one after the other: what waits for a processor looks like what is dead.
+ALONE := $(BIN)/python -m pytest -q tests/chaos tests/machines tests/scenarios/tasks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers demo test test-fast test-full chaos check bench docs lock clean
+.PHONY: help setup servers demo test test-fast test-full chaos check bench bench-quick docs release-check lock clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -17,20 +19,22 @@ $(READY): requirements/dev.lock pyproject.toml
 	@bash scripts/make-venv $(VENV)
 	@touch $@
 
-servers: ## Install MariaDB, nginx and Chromium for the tests, where that is possible and needed
+servers: ## Install MariaDB, PgBouncer, nginx and Chromium for the tests, where that is possible and needed
 	@bash scripts/install-servers
 
 demo: setup ## Run the product's main job on a throwaway database; ends by itself
 	@$(BIN)/tidings demo
 
 test: setup servers ## All tests on PostgreSQL and MariaDB, but those that need a million rows
-	@$(PYTEST) -m "not full"
+	@$(PYTEST) -m "not full and not alone"
+	@$(ALONE) -m "alone and not full"
 
 test-fast: setup servers ## The quick tests, in under a minute
 	@$(PYTEST) -n 2 -m "not full and not slow" $(addprefix --ignore tests/,scenarios plans faults packaging courier)
 
 test-full: setup servers ## All tests, also those that need minutes or millions of rows
-	@$(PYTEST)
+	@$(PYTEST) -m "not alone"
+	@$(ALONE) -m "alone"
 
 TIER ?= commit
 SEED ?= 1
@@ -42,21 +46,21 @@ check: setup ## Lint, format, types, spelling, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/codespell README.md CHANGELOG.md ARCHITECTURE.md docs src tests bench
+	@$(BIN)/codespell $(filter-out README.zh-Hant.md,$(wildcard *.md)) docs src tests bench examples scripts
 	@$(BIN)/python -m tidings.reference --check docs/reference
 
-bench: setup servers ## Measure guards, publishing, routing, sending, whole deliveries, tasks and the console, on both engines
-	@$(BIN)/python -m bench.guards
-	@$(BIN)/python -m bench.ingest
-	@$(BIN)/python -m bench.routing
-	@$(BIN)/python -m bench.courier
-	@$(BIN)/python -m bench.deliver
-	@$(BIN)/python -m bench.noisy
-	@$(BIN)/python -m bench.tasks
-	@$(BIN)/python -m bench.console
+bench: setup servers ## Measure everything on both engines, with limits and peers; takes more than an hour. ONLY="deliver growth"
+	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
 
-docs: setup ## Make the generated pages of docs/reference anew
+bench-quick: setup servers ## Two minutes: fail if something got slower than its target, by ratios in one run
+	@$(BIN)/python -m bench.quick
+
+docs: setup ## Make the generated pages of docs/reference anew, and the site, with a strict check of links
 	@$(BIN)/python -m tidings.reference docs/reference
+	@$(BIN)/python -m mkdocs --quiet build --strict --clean && echo "The site is in site/."
+
+release-check: setup ## Build sdist and wheel; on each Python at hand install them into an empty environment and run the demo
+	@$(BIN)/python scripts/release-check
 
 lock: setup ## Make requirements/dev.lock anew from pyproject.toml
 	@$(BIN)/pip install -q uv
@@ -64,4 +68,4 @@ lock: setup ## Make requirements/dev.lock anew from pyproject.toml
 	    pyproject.toml --group dev -o requirements/dev.lock
 
 clean: ## Remove what was made here
-	@rm -rf $(VENV) dist build pictures .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) dist build site pictures .mypy_cache .ruff_cache .hypothesis

@@ -9,11 +9,23 @@ from pathlib import Path
 import pytest
 
 from tests.support.database import SERVERS, Database, throwaway_installation
+from tests.support.emptying import Emptier
 from tests.support.processes import Process, processes
 from tests.support.servers import MariaDBServer, PostgresServer
 
 Server = PostgresServer | MariaDBServer
 TESTS = Path(__file__).parent
+ENGINES, POOLED = ("postgresql", "mariadb"), "pgbouncer"
+# What runs behind PgBouncer in every run: publish, route, start, apply, bury, report, requeue, submit and finish tasks.
+CORE = (
+    "roles/ingest/test_service.py",
+    "roles/router/test_pass.py",
+    "roles/orchestrator/test_advancing.py",
+    "roles/worker/test_reporting.py",
+    "roles/dead_letters/test_requeueing.py",
+    "roles/task_producer/test_submitting.py",
+    "roles/task_worker/test_fencing.py",
+)
 LONG = ("scenarios", "plans", "faults", "packaging", "cli")
 
 
@@ -23,7 +35,8 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engine", choices=[*SERVERS], help="run the engine matrix on this one only")
+    help = "run the engine matrix on this one only, or all of it on PostgreSQL by way of PgBouncer"
+    parser.addoption("--engine", choices=[*SERVERS], help=help)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -31,9 +44,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marker = metafunc.definition.get_closest_marker("one_engine")
         if marker and not (marker.kwargs.get("reason") or metafunc.function.__doc__):
             raise pytest.UsageError(f"{metafunc.definition.nodeid} runs on one engine only and does not say why")
-        kinds = [marker.args[0]] if marker else [*SERVERS]
+        kinds = [marker.args[0]] if marker else [*ENGINES, POOLED]
         chosen = metafunc.config.getoption("--engine")
+        if chosen is None and not marker and not _is_core(metafunc.definition.path):
+            kinds.remove(POOLED)
         metafunc.parametrize("engine_kind", [kind for kind in kinds if chosen in (None, kind)], scope="session")
+
+
+def _is_core(path: Path) -> bool:
+    return str(path.relative_to(TESTS)) in CORE
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,31 +85,44 @@ def servers() -> Iterator[Callable[[str], Server]]:
         running.stop(remove=True)
 
 
+@pytest.fixture
+def own_kind(engine_kind: str) -> str:
+    """Of a server that the test starts for itself."""
+    if not (availability := SERVERS[engine_kind].available()):
+        pytest.skip(availability.reason)
+    return engine_kind
+
+
 @pytest.fixture(scope="session")
 def server(engine_kind: str, servers: Callable[[str], Server]) -> Server:
     return servers(engine_kind)
 
 
 @pytest.fixture(scope="session")
-def installations() -> dict[str, Database]:
+def installations(servers: Callable[[str], Server]) -> Iterator[dict[str, tuple[Database, Emptier]]]:
     """What `migrated` has made: pytest forgets a fixture's value when its parameter changes, the servers do not."""
-    return {}
+    made: dict[str, tuple[Database, Emptier]] = {}
+    yield made
+    for _, emptier in made.values():
+        emptier.close()
 
 
 @pytest.fixture(scope="session")
-def migrated(server: Server, installations: dict[str, Database]) -> Database:
-    if server.engine not in installations:
-        installations[server.engine] = Database(server)
-        asyncio.run(installations[server.engine].migrate())
-    return installations[server.engine]
+def migrated(server: Server, installations: dict[str, tuple[Database, Emptier]]) -> Database:
+    if server.kind not in installations:
+        made = Database(server)
+        asyncio.run(made.migrate())
+        installations[server.kind] = made, made.emptier()
+    return installations[server.kind][0]
 
 
 @pytest.fixture
-async def engine(migrated: Database) -> AsyncIterator[Database]:
+async def engine(migrated: Database, installations: dict[str, tuple[Database, Emptier]]) -> AsyncIterator[Database]:
     """An empty, migrated installation on this engine."""
+    migrated.keep_sessions()
     yield migrated
     await migrated.close()
-    await migrated.empty()
+    installations[migrated.server.kind][1].empty()
 
 
 @pytest.fixture
@@ -113,7 +145,8 @@ def _missing_servers() -> list[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for kind in _missing_servers():
-        terminalreporter.section(f"THE {kind.upper()} HALF OF THE TESTS WAS SKIPPED", red=True, bold=True)
+        part = "HALF" if kind in ENGINES else "PART"
+        terminalreporter.section(f"THE {kind.upper()} {part} OF THE TESTS WAS SKIPPED", red=True, bold=True)
         terminalreporter.line(SERVERS[kind].available().reason)
 
 

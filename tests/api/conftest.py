@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from tests.support.database import Database
 from tidings.api.server import serve
 from tidings.db.accounts import ALL_ROLES
+from tidings.db.engine import Engine
 from tidings.decisions.keys import check_new_key
 from tidings.model.key import Scope
 from tidings.roles.keys import actions as keys
@@ -35,6 +36,7 @@ class Served:
         self.url = url
         self.keys: dict[str, str] = {}
         self._clients: list[httpx.AsyncClient] = []
+        self._key_admin: Engine | None = None
 
     def client(self, key: str = "", **options: Any) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -46,8 +48,9 @@ class Served:
         return self.client(self.keys[str(scope)])
 
     async def key(self, *scopes: Scope | str, domain: str | None = None) -> str:
-        engine = await self.database.open("key_admin")
-        made = await keys.add(engine, check_new_key("test", [str(scope) for scope in scopes], domain), "test")
+        if self._key_admin is None:
+            self._key_admin = await self.database.open("key_admin")
+        made = await keys.add(self._key_admin, check_new_key("test", [str(scope) for scope in scopes], domain), "test")
         return made.key
 
     async def close(self) -> None:
@@ -68,7 +71,10 @@ def settings_of(database: Database, **more: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(database: Database, **more: str) -> AsyncIterator[Served]:
+async def serving(
+    database: Database, ring: Callable[[str], None] = lambda process: None, **more: str
+) -> AsyncIterator[Served]:
+    """`ring` hears which processes would be woken."""
     found = Installation(load_settings(environ=settings_of(database, **more), roles=ALL_ROLES), None)
     stopping, started = asyncio.Event(), asyncio.get_running_loop().create_future()
 
@@ -77,7 +83,7 @@ async def serving(database: Database, **more: str) -> AsyncIterator[Served]:
             started.set_result(notice.url)
 
     with listening(hear, ApiListening):
-        running = asyncio.create_task(serve(found, no_metrics, lambda: None, stopping))
+        running = asyncio.create_task(serve(found, no_metrics, ring, stopping))
         await asyncio.wait({running, started}, return_when=asyncio.FIRST_COMPLETED)
     if running.done():
         running.result()

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from tests.scenarios.delivery.stage import Stage
-from tests.support.checker import Checker
 from tests.support.database import Database
 from tests.support.processes import Process
 from tests.support.receiver import Answer, Receiver
@@ -26,7 +25,7 @@ async def test_prometheus_has_nothing_to_say_against_the_metrics(
 ) -> None:
     """After deliveries, failures and dead letters, so that every kind of count is there."""
     async with Receiver() as receiver:
-        stage = Stage(engine, receiver, start, Checker(engine.admin_url, engine.names.schema))
+        stage = Stage(engine, receiver, start)
         stage.settings |= {"TIDINGS_LOG_LEVEL": "info", "TIDINGS_LOG_FORMAT": "json"}
         await stage.set()
         try:

@@ -26,8 +26,9 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="tidings-chaos-") as temporary:
         folder = given.keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
         report = asyncio.run(run(given.engine, tier, given.seed, folder, given.plant))
+    if given.keep:
+        (given.keep / "problems.txt").write_text("\n".join(report.problems), encoding="utf-8")
     sys.stdout.write(f"{report}\n")
     return int(bool(report.problems or report.rare))
 

@@ -1,11 +1,16 @@
 """Sessions that stand in the product's way: one that ends another's, one that locks rows the other way round."""
 
+import os
+import signal
 import threading
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import psycopg
 import pymysql
+
+from tests.support.waiting import wait_until
 
 BALLAST = 500
 ENOUGH, MOST_LOOKS, MOST_TRIES = 6, 50, 4
@@ -15,23 +20,44 @@ STANDING, RESTING = 0.6, 0.7
 
 def end_a_session(url: str, chance: float) -> None:
     """One session of the product, wherever it is, as an administrator would."""
-    connection = _connect(url)
+    end = "SELECT pg_terminate_backend({})" if _is_postgresql(url) else "KILL {}"
+    # Where it is gone by then, or the server is, there is nothing to end.
+    with suppress(psycopg.Error, pymysql.MySQLError), closing(_connect(url)) as connection:
+        cursor = connection.cursor()
+        if found := _sessions(cursor, _is_postgresql(url)):
+            cursor.execute(end.format(found[int(chance * len(found))]))
+
+
+def kill_a_backend(url: str, chance: float) -> None:
+    """SIGKILL for one process of PostgreSQL, which then ends all others and recovers; returns when it has."""
+    with suppress(psycopg.Error, ProcessLookupError), closing(_connect(url)) as connection:
+        cursor = connection.cursor()
+        found = _sessions(cursor, True)
+        if not found:
+            return
+        os.kill(found[int(chance * len(found))], signal.SIGKILL)
+        # Ours is ended, too: until then it is the old server that answers.
+        while True:
+            cursor.execute("SELECT 1")
+            threading.Event().wait(0.01)
+    wait_until(lambda: _answers(url), 60, "the server to recover")
+
+
+def _sessions(cursor: Any, is_postgresql: bool) -> list[int]:
+    cursor.execute(
+        "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'tidings %' ORDER BY pid"
+        if is_postgresql
+        else "SELECT id FROM information_schema.processlist WHERE user LIKE 'tidings%' ORDER BY id"
+    )
+    return [row[0] for row in cursor.fetchall()]
+
+
+def _answers(url: str) -> bool:
     try:
-        with connection.cursor() as cursor:
-            if _is_postgresql(url):
-                cursor.execute("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'tidings %' ORDER BY pid")
-                found = [row[0] for row in cursor.fetchall()]
-                if found:
-                    cursor.execute(f"SELECT pg_terminate_backend({found[int(chance * len(found))]})")
-            else:
-                cursor.execute("SELECT id FROM information_schema.processlist WHERE user LIKE 'tidings%' ORDER BY id")
-                found = [row[0] for row in cursor.fetchall()]
-                if found:
-                    cursor.execute(f"KILL {found[int(chance * len(found))]}")
-    except (psycopg.Error, pymysql.MySQLError):
-        pass  # it was gone, or the server is
-    finally:
-        connection.close()
+        _connect(url).close()
+    except psycopg.Error:
+        return False
+    return True
 
 
 def cross(url: str, schema: str) -> None:

@@ -11,11 +11,14 @@ from pathlib import Path
 import psutil
 
 from tests.chaos.attendants import ROOT, Attendant
-from tests.chaos.schedule import ROLES, names_of
+from tests.chaos.schedule import names_of
 from tests.support.waiting import eventually
 
 MOST_MEMORY = 256 * 2**20
 YOUTH = 5.0
+# What makes a process see another time; it must be loaded before the process is.
+CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_DONT_FAKE_MONOTONIC")
+Clock = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -32,15 +35,16 @@ class Crew:
     _doomed: dict[int, str] = field(default_factory=dict)
     _frozen: set[int] = field(default_factory=set)
     _since: dict[int, float] = field(default_factory=dict)
+    _nurseries: dict[Clock, Attendant] = field(default_factory=dict)
     _is_over: bool = False
 
     async def start(self) -> None:
         (self.folder / "logs").mkdir()
-        self._nursery = Attendant("tests.chaos.nursery", on_line=self._hear)
-        await self._nursery.start()
-        for role in ROLES:
-            for name in names_of(role):
-                self._begin(name)
+        for clock in {*map(_clock_of, self.environments.values())}:
+            self._nurseries[clock] = Attendant("tests.chaos.nursery", on_line=self._hear)
+            await self._nurseries[clock].start(dict(clock))
+        for name in self.environments:
+            self._begin(name)
         await eventually(lambda: len(self.pids) == len(self.environments), 60, "all processes to begin")
 
     def _begin(self, name: str) -> None:
@@ -52,7 +56,7 @@ class Crew:
             "log": str(self.folder / "logs" / f"{name}.log"),
             "cwd": str(ROOT),
         }
-        self._nursery.tell(json.dumps(order))
+        self._nurseries[_clock_of(self.environments[name])].tell(json.dumps(order))
 
     def _hear(self, words: list[str]) -> None:
         match words:
@@ -121,7 +125,8 @@ class Crew:
 
     def relayed(self) -> list[int]:
         """Those that come to the database by way of the relay: every second one of each role."""
-        return [self.pids[name] for role in ROLES for name in names_of(role)[1::2] if name in self.pids]
+        roles = {name.rpartition("-")[0] for name in self.environments}
+        return [self.pids[name] for role in roles for name in names_of(role)[1::2] if name in self.pids]
 
     def measure(self) -> None:
         """Memory and descriptors of everybody, now."""
@@ -144,12 +149,12 @@ class Crew:
             await eventually(lambda: not self.pids, patience, "all processes to stop")
         except AssertionError:
             self.problems.append(f"did not stop when told to: {[*self.pids]}")
-        await self._nursery.stop()
+        await self.abandon()
 
     async def abandon(self) -> None:
         self._is_over = True
-        if hasattr(self, "_nursery"):
-            await self._nursery.stop()
+        while self._nurseries:
+            await self._nurseries.popitem()[1].stop()
 
     def _send(self, pid: int, number: signal.Signals) -> None:
         self._doomed[pid] = "stop" if number is signal.SIGTERM else "kill"
@@ -158,3 +163,7 @@ class Crew:
 
     def _pids_of(self, role: str) -> list[int]:
         return [self.pids[name] for name in names_of(role) if name in self.pids]
+
+
+def _clock_of(environment: dict[str, str]) -> Clock:
+    return tuple((name, environment[name]) for name in CLOCK if name in environment)

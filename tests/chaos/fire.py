@@ -26,7 +26,12 @@ from tidings.roles.subscriptions import actions
 ACTOR = "chaos"
 # How long after a restart of the server, and after a cut, clients may still be finding their way back.
 AFTERMATH, WAY_BACK = 3.0, 1.0
+# How long the server is away at least, so that requests end meanwhile whose reports must be kept.
+AWAY = 0.7
+ENOUGH_UNDER_WAY, LONGEST_WAIT_FOR_WORK = 3, 3.0
 LETTERS_AT_ONCE = 8
+# When we ourselves come so much too late to our turn, others do as well.
+TURN, LONGEST_STALL = 0.2, 1.0
 LONGEST_SEARCH = 8.0
 
 
@@ -35,8 +40,9 @@ class Fire:
         self._ground, self._crew = ground, crew
         self._chance = random.Random(f"fire {ground.seed}")
         self._going: set[asyncio.Future[None]] = set()
+        self._restarting, self._pausing = asyncio.Lock(), asyncio.Lock()
         self.problems: list[str] = []
-        self.restarts = 0
+        self.restarts = self.stalls = 0
         self.log: list[str] = []
 
     async def burn(self, faults: list[Fault]) -> None:
@@ -51,6 +57,15 @@ class Fire:
     async def settle(self) -> None:
         while self._going:
             await asyncio.wait(self._going)
+
+    async def watch_the_machine(self) -> None:
+        """A machine that stands still takes leases from processes that are well: that is a fault, too, if not ours."""
+        while True:
+            before = time.time()
+            await pause(TURN)
+            if time.time() - before > TURN + LONGEST_STALL:
+                self.stalls += 1
+                self._broken("stall", before, time.time())
 
     def hear_receiver(self, words: list[str]) -> None:
         if words[0] == "poison":
@@ -82,7 +97,8 @@ class Fire:
             case "freeze":
                 await self._freeze(fault)
             case "database":
-                await self._restart(fault.target)
+                async with self._restarting:
+                    await self._restart(fault.target)
             case "backend":
                 await asyncio.to_thread(adversary.end_a_session, self._ground.database.admin_url, self._chance.random())
                 self._broken("backend", now, time.time() + WAY_BACK)
@@ -94,7 +110,7 @@ class Fire:
             case "cut database" | "cut endpoints":
                 self._ground.relay.tell(f"cut {fault.kind.split()[1]}")
                 self._broken_for_relayed(fault.kind, now, now + WAY_BACK)
-            case "freeze database" | "freeze endpoints":
+            case "freeze database" | "part database" | "freeze endpoints":
                 self._ground.relay.tell(f"freeze {fault.kind.split()[1]} {fault.seconds}")
                 self._broken_for_relayed(fault.kind, now, now + fault.seconds + WAY_BACK)
             case "cut commit":
@@ -128,9 +144,9 @@ class Fire:
                     return
             await pause(0.05)
 
-    async def _occupied(self, role: str) -> list[str]:
+    async def _occupied(self, role: str, more: str = "") -> list[str]:
         slow = ", ".join(str(one["id"]) for one in self._ground.subscriptions if one["kind"] == "slow")
-        jobs = f"webhook_delivery_jobs WHERE status = 'Leased' AND subscription_id IN ({slow})"
+        jobs = f"webhook_delivery_jobs WHERE status = 'Leased' AND subscription_id IN ({slow}){more}"
         tasks = "sys_pending_tasks WHERE status = 1 AND biz_type = 'SLOW'"
         text = f"SELECT worker_id FROM {jobs if role == 'worker' else tasks}"
         try:
@@ -139,6 +155,13 @@ class Fire:
             return []
         return [row["worker_id"] for row in rows]
 
+    async def _just_leased(self) -> list[str]:
+        """Of slow jobs those whose leases outlast a restart."""
+        left = self._ground.tier.lease * 0.8
+        is_postgresql = self._ground.kind == "postgresql"
+        until = f"now() + interval '{left} seconds'" if is_postgresql else f"UTC_TIMESTAMP(6) + INTERVAL {left} SECOND"
+        return await self._occupied("worker", f" AND lease_until > {until}")
+
     async def _poison(self, port: int) -> None:
         """Killed before it has an answer: whoever calls this endpoint never reports."""
         now = time.time()
@@ -146,24 +169,37 @@ class Fire:
             self._broken("poison", now, time.time(), pid)
 
     async def _restart(self, way: str) -> None:
-        began, server = time.time(), self._ground.server
+        """While requests are under way, if there are any soon: what they come to must be kept until it can be told."""
+        asked = time.monotonic()
+        while time.monotonic() - asked < LONGEST_WAIT_FOR_WORK and len(await self._just_leased()) < ENOUGH_UNDER_WAY:
+            await pause(0.02)
+        began, back = time.time(), None
         self.restarts += 1
+        if way == "one backend" and self._ground.kind == "postgresql":
+            await asyncio.to_thread(adversary.kill_a_backend, self._ground.database.admin_url, self._chance.random())
+        else:
+            await self._down(way)
+            await pause(AWAY)
+            back = time.time()
+            await asyncio.to_thread(self._ground.server.start)
+        self._broken("database", began, time.time() + AFTERMATH, back=back)
+
+    async def _down(self, way: str) -> None:
+        server = self._ground.server
         if way == "fast":
             await asyncio.to_thread(server.stop)
-        else:
-            if way == "immediate" and self._ground.kind == "postgresql":
-                assert server._process is not None
-                server._process.send_signal(signal.SIGQUIT)
-                await asyncio.to_thread(server._process.wait, 20)
-            await asyncio.to_thread(server.kill)
-        await asyncio.to_thread(server.start)
-        self._broken("database", began, time.time() + AFTERMATH)
+            return
+        if way == "immediate" and self._ground.kind == "postgresql":
+            assert server._process is not None
+            server._process.send_signal(signal.SIGQUIT)
+            await asyncio.to_thread(server._process.wait, 20)
+        await asyncio.to_thread(server.kill)
 
     async def _order(self, fault: Fault) -> None:
         """What people do meanwhile; tried until it is done, or nobody can say whether it is."""
         order: dict[str, Any] = {"order": fault.kind, "at": time.time()}
         carry_out = {
-            "pause": self._pause,
+            "pause": self._pause_alone,
             "edit": self._edit,
             "rotate": self._rotate,
             "requeue": self._requeue,
@@ -197,20 +233,32 @@ class Fire:
             with suppress(TidingsError):
                 await engine.close()
 
+    async def _pause_alone(self, fault: Fault, order: dict[str, Any]) -> None:
+        """One after the other: the end of one would end another of the same subscription."""
+        async with self._pausing:
+            await self._pause(fault, order)
+
     async def _pause(self, fault: Fault, order: dict[str, Any]) -> None:
         id = order["subscription"] = self._subscription(fault)
-        await self._as("subscription_admin", lambda engine: actions.pause(engine, id, actor=ACTOR))
-        order["audited"] = ["subscription.paused"]
-        held_since = time.time()
-        await pause(fault.seconds)
-        order["held"] = [held_since, time.time()]
+        try:
+            await self._as("subscription_admin", lambda engine: actions.pause(engine, id, actor=ACTOR))
+            held_since = time.time()
+            await pause(fault.seconds)
+            order["held"] = [held_since, time.time()]
+        except OutcomeUnknown:
+            order["in_doubt"] = True
+        order["audited"] = ["subscription.paused", "subscription.resumed"]
+        # Whatever happens: nothing comes to its end while it is paused.
         while True:
             try:
                 await self._as("subscription_admin", lambda engine: actions.resume(engine, id, actor=ACTOR))
-                break
+                return
+            except OutcomeUnknown:
+                order["in_doubt"] = True
+                order["audited"].append("subscription.resumed")
             except TidingsError:
-                await pause(0.5)
-        order["audited"] = ["subscription.paused", "subscription.resumed"]
+                pass
+            await pause(0.5)
 
     async def _edit(self, fault: Fault, order: dict[str, Any]) -> None:
         id = order["subscription"] = self._subscription(fault)
@@ -277,8 +325,8 @@ class Fire:
         for pid in self._crew.relayed():
             self._broken(kind, at, until, pid)
 
-    def _broken(self, kind: str, at: float, until: float, pid: int | None = None) -> None:
-        self._write("broken.jsonl", {"kind": kind, "at": at, "until": until, "pid": pid})
+    def _broken(self, kind: str, at: float, until: float, pid: int | None = None, back: float | None = None) -> None:
+        self._write("broken.jsonl", {"kind": kind, "at": at, "until": until, "pid": pid, "back": back})
 
     def _write(self, name: str, line: dict[str, Any]) -> None:
         with (self._ground.folder / name).open("a", encoding="utf-8") as file:

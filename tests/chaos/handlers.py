@@ -8,7 +8,8 @@ import time
 from tidings import TaskContext, task
 
 RUNS = os.open(os.environ["TIDINGS_TEST_RUNS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-TERMS = {"timeout": 0.6, "visibility_timeout": 2.0, "base_delay": 0.1, "max_delay": 0.5}
+VISIBILITY = float(os.environ["TIDINGS_TEST_VISIBILITY"])
+TERMS = {"timeout": 0.6, "visibility_timeout": VISIBILITY, "base_delay": 0.1, "max_delay": 0.5}
 
 
 def write(context: TaskContext, what: str) -> None:

@@ -11,11 +11,13 @@ from tidings import processes
 from tidings.db import dialect, mysql
 from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.rescuer.rescuer import Rescuer
+from tidings.roles.retention import retention
 from tidings.roles.retention.retention import Retention
 
 PATIENCE = "TIDINGS_TEST_PATIENCE"
 KEEP_SECONDS = "TIDINGS_TEST_KEEP_SECONDS"
 PLANT = "TIDINGS_TEST_PLANT"
+VISIBILITY = "TIDINGS_TEST_VISIBILITY"
 
 
 def hurry() -> None:
@@ -24,6 +26,8 @@ def hurry() -> None:
         for one in (Cleaner, Rescuer):
             one.__init__.__kwdefaults__["patience"] = float(patience)
         processes._SECONDS_BETWEEN_ARCHIVINGS = processes._SECONDS_BETWEEN_REMOVALS = 1.0
+        # What had just ended when retention came by is looked at again soon, and not after an hour.
+        retention.SECONDS_OF_A_ROUND = 3.0
         _end_idle_transactions_after(1)
     if keep := os.environ.get(KEEP_SECONDS):
         _keep_for(float(keep))

@@ -2,6 +2,7 @@
 
 A fork is quick where a start takes a second: a run of a minute can kill dozens. `python -m tests.chaos.nursery` reads
 lines of JSON, `{"name", "argv", "env", "log", "cwd"}`, answers `started NAME PID`, and tells `ended NAME PID CODE`.
+The environment may say on which host a process lives.
 """
 
 import ctypes
@@ -23,6 +24,9 @@ for module in ("tidings.cli.running", "tidings.db.postgresql", "tidings.db.mysql
     import_module(module)
 
 _DIE_WITH_PARENT = 1
+_NETWORK = 0x40000000
+# A network namespace, as a file in /proc.
+HOST = "TIDINGS_TEST_HOST"
 
 
 class Nursery:
@@ -75,6 +79,8 @@ def _become(order: dict[str, Any]) -> None:
     code = 1
     try:
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if HOST in order["env"]:
+            _move_to(order["env"][HOST])
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -99,6 +105,13 @@ def _become(order: dict[str, Any]) -> None:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+def _move_to(host: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(host) as namespace:
+        if libc.setns(namespace.fileno(), _NETWORK):
+            raise OSError(ctypes.get_errno(), f"can't move to {host}")
 
 
 def _say(line: str) -> None:

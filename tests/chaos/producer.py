@@ -1,10 +1,12 @@
 """Producers: each writes events and tasks in transactions of its own, and into the ledger what the server acknowledged.
 
 `python -m tests.chaos.producer CONFIG` reads a JSON file. Plain SQL on drivers that the product does not use. A few of
-its transactions stay open for a while, some are rolled back; a COMMIT whose answer never came is in doubt.
+its transactions stay open for a while, some are rolled back; a COMMIT whose answer never came is in doubt. One of them
+has no database, and publishes by the HTTP API.
 """
 
 import contextlib
+import http.client
 import json
 import logging
 import os
@@ -33,14 +35,15 @@ class Producer(threading.Thread):
 
     def run(self) -> None:
         events, tasks = self._config["events"], self._config["tasks"]
-        began, made = time.monotonic(), 0
-        while made < events:
-            size = min(self._chance.choice([1, 1, 2, 3, 5, 8, 13]), events - made)
-            share = tasks * (made + size) // events - tasks * made // events
-            if self._transaction(size, share):
+        # Where there are no events, tasks come by themselves.
+        began, made, most = time.monotonic(), 0, events or tasks
+        while made < most:
+            size = min(self._chance.choice([1, 1, 2, 3, 5, 8, 13]), most - made)
+            share = tasks * (made + size) // most - tasks * made // most
+            if self._transaction(size if events else 0, share):
                 made += size
             # At a steady pace over the whole run, whatever is broken meanwhile.
-            _rest(max(0.0, began + self._config["seconds"] * made / events - time.monotonic()))
+            _rest(max(0.0, began + self._config["seconds"] * made / most - time.monotonic()))
 
     def _transaction(self, events: int, tasks: int) -> bool:
         new = [self._event() for _ in range(events)]
@@ -54,10 +57,11 @@ class Producer(threading.Thread):
             return False
         try:
             with connection.cursor() as cursor:
-                cursor.executemany(
-                    "INSERT INTO events (event_type, correlation_id, payload) VALUES (%s, %s, %s)",
-                    [(one["event_type"], one["correlation_id"], one["payload"]) for one in new],
-                )
+                if new:
+                    cursor.executemany(
+                        "INSERT INTO events (event_type, correlation_id, payload) VALUES (%s, %s, %s)",
+                        [(one["event_type"], one["correlation_id"], one["payload"]) for one in new],
+                    )
                 for one in work:
                     cursor.execute(
                         "INSERT INTO sys_pending_tasks (biz_type, biz_key, payload, max_retries, correlation_id)"
@@ -101,6 +105,45 @@ class Producer(threading.Thread):
         os.write(self._ledger, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
+class Caller(Producer):
+    """Publishes by HTTP, by way of whichever process of the API there is."""
+
+    def _transaction(self, events: int, tasks: int) -> bool:
+        new = [self._event() for _ in range(events)]
+        outcome, error = "rolled back", ""
+        connection = http.client.HTTPConnection("127.0.0.1", self._chance.choice(self._config["api"]), timeout=20)
+        try:
+            connection.connect()
+            outcome = "in doubt"
+            connection.request("POST", "/v1/events", _as_json(new), self._headers())
+            answer = connection.getresponse()
+            said = answer.read().decode()
+            outcome, error = ("committed", "") if answer.status == 202 else (outcome, f"{answer.status} {said}")
+        except (OSError, http.client.HTTPException) as failure:
+            error = repr(failure)
+        finally:
+            connection.close()
+        lines = [{"kind": "event", "by": "api", **one} for one in new]
+        lines += [{"kind": "error", "error": error[:300]}] if error else []
+        self._write([{**line, "outcome": outcome, "at": time.time()} for line in lines])
+        if outcome != "committed":
+            _rest(0.1)
+        return outcome == "committed"
+
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self._config['key']}", "content-type": "application/json"}
+
+
+def _as_json(events: list[dict[str, Any]]) -> bytes:
+    """Payloads as they are: their very bytes are to arrive."""
+    texts = [
+        f'{{"event_type": "{one["event_type"]}", "correlation_id": "{one["correlation_id"]}",'
+        f' "payload": {one["payload"]}}}'
+        for one in events
+    ]
+    return f"[{', '.join(texts)}]".encode()
+
+
 def _rest(seconds: float) -> None:
     """The pace of a producer; nobody waits for a fact here."""
     threading.Event().wait(seconds)
@@ -128,16 +171,17 @@ def main(path: Path) -> None:
     logging.disable()
     config = json.loads(path.read_text("utf-8"))
     ledger = os.open(config["ledger"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    count = config["producers"]
+    count, callers = config["producers"], int(bool(config["api"]))
     shares = [
         {
             **config,
             "events": config["events"] // count + (n < config["events"] % count),
-            "tasks": config["tasks"] // count,
+            "tasks": config["tasks"] // (count - callers),
         }
         for n in range(count)
     ]
-    producers = [Producer(number, share, ledger) for number, share in enumerate(shares)]
+    kinds = [Producer] * (count - callers) + [Caller] * callers
+    producers = [kind(number, share, ledger) for number, (kind, share) in enumerate(zip(kinds, shares, strict=True))]
     for one in producers:
         one.start()
     for one in producers:

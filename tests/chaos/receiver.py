@@ -1,6 +1,6 @@
 """All endpoints in one cheap process: writes each request into its ledger, and only then answers as the path says.
 
-`python -m tests.chaos.receiver LEDGER` prints its port, and later `poison PORT` when a caller is to be killed.
+`python -m tests.chaos.receiver LEDGER ADDRESS` prints its port, and later `poison PORT` when a caller is to be killed.
 Shares no code with the product.
 """
 
@@ -147,14 +147,14 @@ async def _deadly(transport: asyncio.Transport) -> None:
     sys.stdout.flush()
 
 
-async def serve(ledger: Ledger) -> None:
+async def serve(ledger: Ledger, address: str) -> None:
     loop = asyncio.get_running_loop()
     counts: dict[tuple[str, str, int], int] = {}
-    server = await loop.create_server(lambda: Exchange(ledger, counts), "127.0.0.1", 0, backlog=1000)
+    server = await loop.create_server(lambda: Exchange(ledger, counts), address, 0, backlog=1000)
     sys.stdout.write(f"port {server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Ledger(Path(sys.argv[1]))))
+    asyncio.run(serve(Ledger(Path(sys.argv[1])), sys.argv[2]))

@@ -1,7 +1,8 @@
 """TCP relays in one process: pass bytes on, until they are told to cut connections or to stand still.
 
 `python -m tests.chaos.relay NAME=PORT …` prints `NAME PORT` of each relay, then obeys lines of its input:
-`cut NAME`, `freeze NAME SECONDS`, `cut-commit NAME` (the next COMMIT arrives, and its answer does not).
+`cut NAME`, `freeze NAME SECONDS`, `cut-commit NAME` (the next COMMIT arrives, and its answer does not),
+`aim NAME PORT` (who connects from now on comes there).
 """
 
 import asyncio
@@ -18,6 +19,9 @@ class Relay:
         self.name, self.target = name, port
         self.links: set[Link] = set()
         self.cuts_commit = 0
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+        self._freezes = 0
 
     def cut(self) -> int:
         links = [*self.links]
@@ -26,12 +30,19 @@ class Relay:
         return len(links)
 
     def freeze(self, seconds: float) -> int:
+        """Nothing passes, and who connects meanwhile waits; two freezes at once end with the later one."""
+        self._freezes += 1
+        self.is_open.clear()
         for link in self.links:
             link.hold(True)
         asyncio.get_running_loop().call_later(seconds, self._thaw)
         return len(self.links)
 
     def _thaw(self) -> None:
+        self._freezes -= 1
+        if self._freezes:
+            return
+        self.is_open.set()
         for link in self.links:
             link.hold(False)
 
@@ -81,6 +92,9 @@ class Half(asyncio.Protocol):
             self.link.near.waiting.clear()
 
     async def _dial(self) -> None:
+        await self.link.relay.is_open.wait()
+        if self.transport is None:
+            return  # it did not wait for us
         try:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: self.link.far, "127.0.0.1", self.link.relay.target)
@@ -131,6 +145,8 @@ async def serve(targets: dict[str, int]) -> None:
                 say(f"frozen {name} {relays[name].freeze(float(seconds))}")
             case ["cut-commit", name]:
                 relays[name].cuts_commit += 1
+            case ["aim", name, port]:
+                relays[name].target = int(port)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """What is broken when, drawn from a seed alone: the same seed is the same schedule, on every machine and engine."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-ROLES = ("router", "orchestrator", "worker", "cleaner", "task-worker", "rescuer", "archiver", "retention")
-INSTANCES = {"router": 2, "orchestrator": 2, "worker": 3, "cleaner": 2, "task-worker": 2}
-WAYS_TO_RESTART = ("fast", "immediate", "kill -9")
+ROLES = ("router", "orchestrator", "worker", "cleaner", "task-worker", "rescuer", "archiver", "retention", "api")
+TASK_ROLES = ("task-worker", "rescuer", "archiver", "retention")
+INSTANCES = dict.fromkeys(ROLES, 2) | {"worker": 3}
+# "one backend": PostgreSQL restarts itself when one of its processes is killed; MariaDB has one process only.
+WAYS_TO_RESTART = ("fast", "immediate", "kill -9", "one backend")
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Tier:
-    """How much is sent, how much is broken, and how long it may take in all."""
+    """How much is sent, how much is broken, and how long it may take in all.
+
+    `sometimes`: how often each of `wanted` must have happened, where that is empty everything that can be wanted.
+    """
 
     name: str
     events: int
@@ -32,8 +37,12 @@ class Tier:
     counts: dict[str, int]
     budget: float
     sometimes: int = 1
+    wanted: tuple[str, ...] = ()
     lease: float = 3.0
-    restarts: tuple[str, ...] = field(default=WAYS_TO_RESTART)
+    archive_after: float = 5.0
+    kept: float = 15.0
+    roles: tuple[str, ...] = ROLES
+    restarts: tuple[str, ...] = WAYS_TO_RESTART
 
 
 COMMIT = Tier(
@@ -44,7 +53,7 @@ COMMIT = Tier(
     counts={
         "kill": 12,
         "freeze": 2,
-        "freeze task-worker": 1,
+        "freeze task-worker": 2,
         "stop worker": 2,
         "stop task-worker": 1,
         "database": 1,
@@ -53,6 +62,7 @@ COMMIT = Tier(
         "cut commit": 2,
         "cut producers": 2,
         "freeze database": 1,
+        "part database": 1,
         "cut endpoints": 2,
         "freeze endpoints": 1,
         "deadlock": 3,
@@ -64,6 +74,9 @@ COMMIT = Tier(
         "mass requeue": 1,
     },
     budget=90,
+    # After which answers must have been kept, under leases that outlast it: the fourth way is too quick for that.
+    restarts=WAYS_TO_RESTART[:3],
+    lease=4.0,
 )
 NIGHTLY = Tier(
     "nightly",
@@ -73,7 +86,7 @@ NIGHTLY = Tier(
     counts={
         "kill": 220,
         "freeze": 40,
-        "freeze task-worker": 10,
+        "freeze task-worker": 25,
         "stop worker": 20,
         "stop task-worker": 10,
         "database": 20,
@@ -82,6 +95,7 @@ NIGHTLY = Tier(
         "cut commit": 40,
         "cut producers": 30,
         "freeze database": 12,
+        "part database": 10,
         "cut endpoints": 40,
         "freeze endpoints": 12,
         "deadlock": 25,
@@ -94,6 +108,17 @@ NIGHTLY = Tier(
     },
     budget=1_800,
     sometimes=10,
+    # Twenty minutes in which nobody may be thought dead who only had to wait for a processor.
+    lease=5.0,
+)
+SOAK = replace(
+    NIGHTLY,
+    name="soak",
+    events=350_000,
+    tasks=35_000,
+    seconds=8 * 3600.0,
+    counts={kind: 5 * count for kind, count in NIGHTLY.counts.items()},
+    budget=9 * 3600.0,
 )
 QUIET = Tier("quiet", events=2_000, tasks=200, seconds=14, counts={}, budget=60, sometimes=0, lease=30.0)
 SMOKE = Tier(
@@ -101,11 +126,44 @@ SMOKE = Tier(
     events=300,
     tasks=40,
     seconds=8,
-    counts={"kill": 4, "freeze": 1, "cut commit": 1, "pause": 1, "requeue": 1},
+    counts={"kill": 6, "freeze": 2, "freeze task-worker": 2, "cut commit": 1, "pause": 2, "requeue": 1},
     budget=60,
     sometimes=0,
 )
-TIERS = {tier.name: tier for tier in (COMMIT, NIGHTLY, QUIET, SMOKE)}
+TASKS = Tier(
+    "tasks",
+    events=0,
+    tasks=600,
+    seconds=9,
+    counts={"kill": 10, "freeze task-worker": 2, "cut commit": 1},
+    budget=60,
+    wanted=("task rescued", "task archived", "task removed", "late result of a task refused"),
+    # It runs beside other tests, where whoever waits for a processor must not be taken for dead.
+    lease=6.0,
+    archive_after=0.5,
+    kept=2.0,
+    roles=TASK_ROLES,
+)
+MANY_TASKS = replace(
+    TASKS,
+    name="many-tasks",
+    tasks=20_000,
+    lease=3.0,
+    seconds=120,
+    counts={
+        "kill": 80,
+        "freeze task-worker": 12,
+        "stop task-worker": 6,
+        "database": 4,
+        "backend": 4,
+        "cut database": 8,
+        "cut commit": 8,
+        "part database": 2,
+    },
+    budget=300,
+    sometimes=5,
+)
+TIERS = {tier.name: tier for tier in (COMMIT, NIGHTLY, SOAK, QUIET, SMOKE, TASKS, MANY_TASKS)}
 
 
 def names_of(role: str) -> list[str]:
@@ -125,7 +183,7 @@ def _drawn(chance: random.Random, tier: Tier, seed: int) -> list[Fault]:
     faults: list[Fault] = []
     kinds = [kind for kind, count in tier.counts.items() for _ in range(count)]
     chance.shuffle(kinds)
-    victims = _victims(chance, tier.counts.get("kill", 0))
+    victims = _victims(chance, tier.roles, tier.counts.get("kill", 0))
     restarts = [tier.restarts[(seed + number) % len(tier.restarts)] for number in range(tier.counts.get("database", 0))]
     room = tier.seconds / max(1, len(kinds))
     for number, kind in enumerate(kinds):
@@ -142,11 +200,12 @@ def _spoils_a_zombie(faults: list[Fault]) -> bool:
     return is_short and any(one.at - 2 < at < one.at + one.seconds + 2 for one in zombies for at in away)
 
 
-def _victims(chance: random.Random, count: int) -> list[str]:
+def _victims(chance: random.Random, roles: tuple[str, ...], count: int) -> list[str]:
     found: list[str] = []
+    # A worker once more in each round: what it has under way is what matters most.
+    weighed = [*roles, "worker" if "worker" in roles else "task-worker"]
     while len(found) < count:
-        # The worker once more in each round: what it has under way is what matters most.
-        found += chance.sample([*ROLES, "worker"], len(ROLES) + 1)
+        found += chance.sample(weighed, len(weighed))
     return [chance.choice(names_of(role)) for role in found[:count]]
 
 
@@ -163,6 +222,9 @@ def _fault(chance: random.Random, at: float, kind: str, victims: list[str], rest
             return Fault(at, kind, restarts.pop())
         case "freeze database" | "freeze endpoints":
             return Fault(at, kind, seconds=round(chance.uniform(1.0, 2.5), 2))
+        case "part database":
+            # Longer than leases last: what its processes had is taken from them.
+            return Fault(at, kind, seconds=round(lease + chance.uniform(1.0, 3.0), 2))
         case "pause":
             return Fault(at, kind, f"subscription {chance.randrange(100)}", round(chance.uniform(3.0, 5.0), 2))
         case "edit" | "rotate":

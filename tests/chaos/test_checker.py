@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from tests.chaos.checker.deliveries import check_deliveries
 from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
 from tests.chaos.checker.requests import check_requests
+from tests.chaos.checker.sometimes import count_sometimes
 from tests.chaos.checker.tables import Change, Story, Tables
 from tests.chaos.checker.tasks import TIMED_OUT, check_tasks
 
@@ -120,6 +121,23 @@ def test_a_good_story_has_nothing_wrong_in_it() -> None:
     assert Case().problems() == []
 
 
+def test_a_task_that_was_archived_and_removed_has_nothing_wrong_in_it() -> None:
+    case = Case()
+    archived(case)
+    case.add("archived", 50, "D", 9, "2", None, note="k")
+    tables = case.tables()
+    tables.tasks.clear()
+    assert [*check_tasks(case.ledgers, tables)] == []
+
+
+@pytest.mark.parametrize(("back", "kept"), [(31.5, 1), (30.5, 0), (None, 0)])
+def test_an_answer_that_came_while_the_server_was_away_was_kept(back: float | None, kept: int) -> None:
+    """It was leased at 30, asked for at 31, and reported at 32."""
+    case = Case()
+    case.ledgers.broken = [Broken("database", 30.2, 40, back=back)]
+    assert count_sometimes(case.ledgers, case.tables())["report kept while the database was away"] == kept
+
+
 def is_job(id: int, new: str) -> Callable[[Change], bool]:
     return lambda one: (one.what, one.row_id, one.new_status) == ("job", id, new)
 
@@ -179,6 +197,22 @@ def paused(case: Case) -> None:
     case.ledgers.orders = [{"order": "pause", "subscription": 5, "held": [15, 25]}]
 
 
+def archived(case: Case, **other: Any) -> None:
+    """As it should be, but for what is said."""
+    case.add("task", 40, "D", 9, "2", None, old_token=4)
+    given = {"new_token": 4, "number": 1, "note": "k", **other}
+    case.add("archived", 40, "I", 9, None, given.pop("status", "2"), **given)
+
+
+def archived_twice(case: Case) -> None:
+    archived(case)
+    case.add("archived", 41, "I", 9, None, "2", new_token=4, number=1, note="k")
+
+
+def archived_and_kept(case: Case) -> None:
+    case.add("archived", 40, "I", 9, None, "2", new_token=4, number=1, note="k")
+
+
 DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
     "lost": (lambda case: case.ledgers.events.update(c3={"event_type": "a", "payload": ""}), "committed and is not"),
     "rolled back": (rolled_back, "was rolled back"),
@@ -214,6 +248,12 @@ DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
         lambda case: case.ledgers.runs.__setitem__(2, run(23.8, "done", 12)),
         "had not done it",
     ),
+    "task left nothing": (lambda case: case.add("task", 40, "D", 9, "2"), "did not come into the history"),
+    "task left too early": (lambda case: case.add("task", 40, "D", 9, "1"), "left the queue in status 1"),
+    "task archived otherwise": (lambda case: archived(case, status="4"), "is in the history as 4"),
+    "task archived from before": (lambda case: archived(case, new_token=3), "of version 3"),
+    "task archived twice": (archived_twice, "came into the history 2 times"),
+    "task in both": (archived_and_kept, "did not leave the queue"),
     "task never done": (lambda case: case.ledgers.runs.pop(), "no handler has done it"),
 }
 

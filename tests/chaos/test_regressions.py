@@ -10,13 +10,18 @@ from collections.abc import Iterator
 import pytest
 import uvloop
 
+from tests.roles.orchestrator.scene import JOBS, LIMITS, POLICY, Scene
 from tests.support.database import Database
+from tests.support.fault_proxy import FREEZE, Fault, FaultProxy
 from tests.support.ports import LOOPBACK
 from tidings.db.address import read_address
 from tidings.db.dialect import LONGEST_IDLE
+from tidings.db.engine import open_engine
 from tidings.db.mysql import connect
 from tidings.db.statements import Statement
 from tidings.errors import ServerUnreachable, TransientFailure
+from tidings.roles.orchestrator.orchestrator import Orchestrator
+from tidings.roles.subscriptions import actions
 
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -100,3 +105,26 @@ async def test_every_transaction_of_ours_has_that_limit(engine: Database) -> Non
         async with opened.transaction() as transaction:
             (row,) = await transaction.rows(Statement("test.limit", asking[engine.family], ()))
         assert row["found"] == f"{LONGEST_IDLE}s"
+
+
+@pytest.mark.slow
+async def test_a_pause_holds_also_for_a_step_that_stood_still_between_its_transactions(engine: Database) -> None:
+    """`--engine mariadb --tier commit --seed 4`: jobs were made up to 2.5 s into a pause.
+
+    What may be sent to was read when results were taken in; the transaction that starts jobs came later, by as long as
+    a connection was frozen, or locks and retries lay between the two.
+    """
+    scene = await Scene.of(engine)
+    subscription = await scene.subscription()
+    await scene.sagas(subscription, 3)
+    with FaultProxy(engine.server.port, engine.kind) as proxy:
+        url = proxy.url(engine.url("saga_orchestrator"))
+        slow = await open_engine(url, owner="saga_orchestrator", names=engine.names)
+        proxy.arm(Fault("saga_orchestrator.begin", FREEZE, "before", nth=2))
+        stepping = asyncio.create_task(Orchestrator(slow, POLICY, LIMITS).step())
+        await proxy.until_fired()
+        await actions.pause(await engine.open("subscription_admin"), subscription, actor="test")
+        proxy.thaw()
+        await stepping
+        await slow.close()
+    assert await scene.count(JOBS) == 0

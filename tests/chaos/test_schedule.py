@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.schedule import COMMIT, NIGHTLY, ROLES, Tier, schedule
+from tests.chaos.schedule import COMMIT, MANY_TASKS, NIGHTLY, ROLES, TASKS, Tier, names_of, schedule
 
 
 def test_a_seed_is_always_the_same_schedule() -> None:
@@ -14,16 +14,16 @@ def test_a_seed_is_always_the_same_schedule() -> None:
     assert schedule(COMMIT, 8) != first
 
 
-@pytest.mark.parametrize("tier", [COMMIT, NIGHTLY], ids=lambda tier: tier.name)
+@pytest.mark.parametrize("tier", [COMMIT, NIGHTLY, TASKS, MANY_TASKS], ids=lambda tier: tier.name)
 @pytest.mark.parametrize("seed", range(20))
 def test_every_role_is_killed_and_everything_else_is_broken_as_often_as_the_tier_says(tier: Tier, seed: int) -> None:
     faults = schedule(tier, seed)
     assert len(faults) == sum(tier.counts.values())
     killed = Counter(fault.target.rpartition("-")[0] for fault in faults if fault.kind == "kill")
-    assert set(killed) == set(ROLES)
+    assert set(killed) == set(tier.roles)
     assert max(killed.values()) <= 2.5 * min(killed.values()) + 2
     assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
-    assert all(fault.seconds > tier.lease for fault in faults if fault.kind == "freeze")
+    assert all(fault.seconds > tier.lease for fault in faults if fault.kind in ("freeze", "part database"))
 
 
 def test_the_tiers_are_as_large_as_promised() -> None:
@@ -37,9 +37,17 @@ def test_the_tiers_are_as_large_as_promised() -> None:
     assert NIGHTLY.counts["kill"] >= 200
     assert NIGHTLY.counts["freeze"] >= 40
     assert NIGHTLY.counts["database"] >= 20
+    assert NIGHTLY.counts["part database"] >= 10
+    assert NIGHTLY.sometimes >= 10
     assert NIGHTLY.budget <= 1_800
 
 
 def test_every_way_to_restart_the_database_comes_up() -> None:
-    ways = {fault.target for seed in range(3) for fault in schedule(COMMIT, seed) if fault.kind == "database"}
-    assert ways == {"fast", "immediate", "kill -9"}
+    quick = {fault.target for seed in range(3) for fault in schedule(COMMIT, seed) if fault.kind == "database"}
+    assert quick == {"fast", "immediate", "kill -9"}
+    assert {fault.target for fault in schedule(NIGHTLY, 1) if fault.kind == "database"} == quick | {"one backend"}
+
+
+def test_there_are_several_of_every_role() -> None:
+    """Issue 10, harness."""
+    assert all(len(names_of(role)) >= 2 for role in ROLES)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from tests.support.database import Database
+from tidings.model.totals import HOURS_KEPT
 
 # Visible ASCII without spaces, so that it passes for a type too; each would do something if it were no text.
 HOSTILE = (
@@ -32,6 +33,10 @@ MINUTE = {
 HOUR = {
     "postgresql": "date_trunc('hour', {moment})",
     "mysql": "CAST(DATE_FORMAT({moment}, '%Y-%m-%d %H:00:00') AS DATETIME(6))",
+}
+PLACE = {
+    "postgresql": "mod(extract(epoch FROM {moment})::bigint / {wide}, {places})",
+    "mysql": "MOD(TIMESTAMPDIFF(SECOND, '1970-01-01', {moment}) DIV {wide}, {places})",
 }
 ENDPOINTS = (
     ("order.*", "https://billing.example.com/hooks/orders", "Billing"),
@@ -226,13 +231,14 @@ class Furnished:
         for most, of, form, wide in ((1500, "0", MINUTE, 60), (40, "s.id", HOUR, 3600)):
             who = "" if of == "0" else " CROSS JOIN subscriptions s"
             moment = form[self._family].format(moment=self._ago(f"(n.n - 1) * {wide}"))
+            place = PLACE[self._family].format(moment=moment, wide=wide, places=HOURS_KEPT * 3600 // wide)
             # A quarter of an hour ago an endpoint went down.
             down = "CASE WHEN n.n BETWEEN 8 AND 19 THEN 38 - 2 * n.n + MOD(n.n * 7, 9) ELSE MOD(n.n * 7, 5) END"
             bad = down if of == "0" else "CASE WHEN s.id = 2 THEN 90 + MOD(n.n, 7) ELSE MOD(n.n, 3) END"
             where = "" if of == "0" else " WHERE s.id <= 5"
             await self.sql(
                 "INSERT INTO delivery_totals (subscription_id, place, slot, began_at, delivered, failed, dead,"
-                f" within_100ms, within_300ms, within_1s) SELECT {of}, n.n, 1, {moment},"
+                f" within_100ms, within_300ms, within_1s) SELECT {of}, {place}, 1, {moment},"
                 f" ROUND(90 + 45 * SIN(n.n / 9.0)) + MOD(n.n * 13, 17), {bad},"
                 " CASE WHEN MOD(n.n, 17) = 0 THEN 2 ELSE 0 END, 60, 30, 8"
                 f" FROM {number.format(most=most)}{who}{where}"

@@ -5,7 +5,8 @@ import datetime
 import pytest
 
 from tidings.console.charts import Stage, ceiling, flow_picture, spans, stacked
-from tidings.console.showing import duration, json_text, number, tone
+from tidings.console.saying import duration
+from tidings.console.showing import json_text, number, tone
 
 NOW = datetime.datetime(2026, 5, 4, 13, 37, 20, tzinfo=datetime.UTC)
 

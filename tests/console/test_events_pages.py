@@ -243,6 +243,21 @@ async def test_the_answer_of_why_is_that_of_the_command_line(world: Deliveries, 
             assert reason.text in text
 
 
+async def test_the_answer_of_why_is_in_the_language_of_the_page(world: Deliveries, sign_in: SignIn) -> None:
+    await world.deliver(1)
+    await world.publish()
+    viewer = await sign_in("viewer")
+    for id, headline in ((1, "2 個投遞都已結束。"), (2, "尚未路由。")):
+        text = (await viewer.get(f"/events/{id}", **{"Accept-Language": "zh-TW"})).text
+        answers = re.findall(r'<div class="why.*?</div>', text, re.DOTALL)
+        assert headline in answers[0]
+        # Commands stay what they are; nothing else is English.
+        said = re.sub(r"<code>.*?</code>|<[^>]*>", " ", " ".join(answers))
+        assert not re.search(r"[A-Za-z]+ [a-z]+ [a-z]+", said), said
+    missing = await viewer.get("/events/4711", **{"Accept-Language": "zh-TW"})
+    assert "還沒有人以此編號提交事件" in missing.text
+
+
 async def test_why_it_was_not_routed_stands_in_the_story(world: Deliveries, sign_in: SignIn) -> None:
     await world.sql("DELETE FROM routes")
     await world.publish()

@@ -16,7 +16,8 @@ from tests.console.pages import page_paths, pages
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.one_engine("postgresql", reason="a browser sees no engine; every page is read on both elsewhere"),
+    # A browser sees no engine, and every page is read on both by tests without one.
+    pytest.mark.quick_on("postgresql"),
 ]
 ALL_PICTURES = bool(os.environ.get("TIDINGS_ALL_PICTURES"))
 PHONE = {"width": 390, "height": 844}

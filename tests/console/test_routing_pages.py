@@ -125,6 +125,60 @@ async def test_a_router_shows_its_place_and_who_may_still_fill_its_holes(engine:
     assert (await viewer.get("/routing/routers/nobody")).status_code == 404
 
 
+async def position(engine: Database) -> int:
+    return int(await engine.value("SELECT position FROM route_worker_cursors"))
+
+
+async def test_a_router_is_rewound_and_skipped_by_forms_that_say_what_is_wrong(
+    engine: Database, sign_in: SignIn
+) -> None:
+    await engine.sql("INSERT INTO events (event_type, payload) VALUES ('a', '{}'), ('b', '{}'), ('c', '{}')")
+    await engine.sql("INSERT INTO route_worker_cursors (worker_name, position) VALUES ('default', 2)")
+    admin, path = await sign_in("admin"), "/routing/routers/default"
+    assert f'action="{path}/skip"' in await admin.text(path)
+    for command, given, field in (
+        ("rewind", {}, "rewind_to"),
+        ("rewind", {"rewind_to": "x"}, "rewind_to"),
+        ("rewind", {"rewind_to": "2"}, "rewind_to"),
+        ("skip", {"skip_to": "3"}, "skip_reason"),
+        ("skip", {"skip_to": "4", "skip_reason": "r"}, "skip_to"),
+        ("skip", {"skip_to": "3", "skip_reason": "x" * 501}, "skip_reason"),
+    ):
+        answer = await admin.post(f"{path}/{command}", **given)
+        assert answer.status_code == 422, given
+        assert re.search(rf'name="{field}"[^>]*aria-invalid', answer.text), given
+        assert re.search(rf"<details[^>]* open><summary[^>]*>{command.title()}<", answer.text), given
+    assert await position(engine) == 2
+    text = await admin.after(f"{path}/rewind", rewind_to="0", rewind_reason="once more")
+    assert "The router default goes on after event 0." in text
+    assert await position(engine) == 0
+    await admin.after(f"{path}/skip", skip_to="3", skip_reason=HOSTILE)
+    assert await position(engine) == 3
+    deeds = await rows(engine, "SELECT actor, action, subject FROM audit_log WHERE action LIKE 'router.%' ORDER BY id")
+    assert [one["action"] for one in deeds] == ["router.rewound", "router.skipped"]
+    assert all(one["actor"].startswith("key:") and one["subject"] == "router:default" for one in deeds)
+    assert HOSTILE not in await admin.text("/audit")
+    assert (await admin.post("/routing/routers/nobody/rewind", rewind_to="0")).status_code == 404
+
+
+async def test_a_router_that_holds_is_confirmed_and_goes_on(engine: Database, sign_in: SignIn) -> None:
+    await engine.sql("INSERT INTO events (event_type, payload) VALUES ('a', '{}')")
+    await engine.sql(
+        "INSERT INTO route_worker_cursors (worker_name, position, last_event_id, last_event_correlation_id)"
+        " VALUES ('default', 1, 1, 'another')"
+    )
+    operator, path = await sign_in("operator"), "/routing/routers/default"
+    text = await operator.text(path)
+    assert "It waits for a person" in text
+    assert f'action="{path}/confirm"' in text
+    assert "tidings routers confirm default" in await (await sign_in("viewer")).text(path)
+    text = await operator.after(f"{path}/confirm", confirm_reason="restored from a copy")
+    assert "goes on after event 1" in text
+    assert "It waits for a person" not in text
+    await engine.sql("UPDATE route_worker_cursors SET position = 50, last_event_id = 50")
+    assert "The highest event number drawn is 1" in await operator.after(f"{path}/confirm")
+
+
 async def test_what_could_not_be_routed_is_replayed(engine: Database, sign_in: SignIn) -> None:
     await engine.sql("INSERT INTO routes (event_type, target, dry_run) VALUES ('*', 'webhook', true)")
     await engine.sql("INSERT INTO events (event_type, payload) VALUES ('order.paid', '{}')")
@@ -149,21 +203,25 @@ async def test_what_could_not_be_routed_is_replayed(engine: Database, sign_in: S
 
 
 async def test_who_may_not_sees_no_buttons_and_is_refused(engine: Database, sign_in: SignIn) -> None:
-    """Gates and replays are an operator's, routes an admin's; none of it is for a key of one domain."""
+    """Gates, replays and going back are an operator's, routes and skipping an admin's; none is for one domain."""
     await engine.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
+    await engine.sql("INSERT INTO route_worker_cursors (worker_name, position) VALUES ('default', 2)")
     viewer, operator, bound = await sign_in("viewer"), await sign_in("operator"), await sign_in("viewer", domain="eu")
-    pages = ("/routing", "/routing/routes", "/routing/routes/1", "/routing/preview", "/routing/dead-letters")
+    router = "/routing/routers/default"
+    pages = ("/routing", "/routing/routes", "/routing/routes/1", "/routing/preview", "/routing/dead-letters", router)
     for path in pages:
         assert 'action="/routing' not in (await viewer.text(path)).replace('action="/routing/preview"', "")
         assert (await bound.get(path)).status_code == 403
     assert 'action="/routing/routes' not in await operator.text("/routing/routes/1")
-    for_admins = ("/routing/routes", "/routing/routes/1", "/routing/routes/1/switch", "/routing/routes/1/remove")
+    assert re.findall(r'action="/routing[^"]*/(\w+)"', await operator.text(router)) == ["rewind"]
+    routes = ("/routing/routes", "/routing/routes/1", "/routing/routes/1/switch", "/routing/routes/1/remove")
+    for_admins = (*routes, f"{router}/skip")
     for path in for_admins:
         for person in (viewer, operator, bound):
             assert (await person.post(path, **ROUTE, field="enabled", to="off")).status_code == 403
     for path in ("/routing/routes/new", "/routing/routes/1/remove"):
         assert (await operator.get(path)).status_code == 403
-    for path in ("/routing/gates", "/routing/dead-letters/1/replay"):
+    for path in ("/routing/gates", "/routing/dead-letters/1/replay", f"{router}/rewind", f"{router}/confirm"):
         for person in (viewer, bound):
             assert (await person.post(path, name="routing", to="open")).status_code == 403
     assert await rows(engine, "SELECT name FROM gates") == []

@@ -27,7 +27,9 @@ REFUSED = {
     "a port that is too large": "mysql://user:secret@host:65536/db",
     "a negative port": "mysql://user:secret@host:-1/db",
     "port zero": "mysql://user:secret@host:0/db",
-    "two hosts": "postgresql://user:secret@one:5432,two:5432/db",
+    "an empty host among several": "postgresql://user:secret@one:5432,,two:5432/db",
+    "a port of words among several": "postgresql://user:secret@one:5432,two:port/db",
+    "a server that only reads": "postgresql://user:secret@one,two/db?target_session_attrs=standby",
     "half an IPv6 address": "postgresql://user:secret@[::1/db",
     "a slash in the password": "postgresql://user:sec/secret@host/db",
     "a hash in the password": "postgresql://user:secret#1@host/db",
@@ -65,6 +67,29 @@ def test_every_part_is_read_and_unescaped() -> None:
 def test_schemes_and_ports_have_the_usual_meanings(url: str, family: str, port: int) -> None:
     address = read_address(url)
     assert (address.family, address.port) == (family, port)
+
+
+@pytest.mark.parametrize(
+    ("url", "places"),
+    [
+        ("postgresql://u:p@one:5433,two/d", ["one:5433", "two:5432"]),
+        ("postgresql://u:p@one,two/d?target_session_attrs=read-write", ["one:5432", "two:5432"]),
+        ("mysql://u:p@one,two:3307,[::1]:3308/d", ["one:3306", "two:3307", "[::1]:3308"]),
+    ],
+)
+def test_a_primary_and_its_standbys_stand_in_one_url(url: str, places: list[str]) -> None:
+    address = read_address(url)
+    each = address.each()
+    assert [str(place) for place in address.places] == places
+    assert [read_address(one.url).places for one in each] == [(place,) for place in address.places]
+    assert all(one.must_take_writes and one.user == "u" and one.password == "p" for one in each)
+    assert read_address(address.url_for("login", "p@ss", "d")).places == address.places
+    assert ",".join(places) in str(address)
+
+
+def test_of_a_single_host_nothing_is_asked_but_that_it_is_there() -> None:
+    (one,) = read_address("mysql://u@h/d").each()
+    assert not one.must_take_writes
 
 
 def test_an_address_that_is_shown_never_shows_the_password() -> None:

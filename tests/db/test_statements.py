@@ -5,6 +5,7 @@ import datetime
 import enum
 import importlib
 import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,8 +125,8 @@ def compiled(text: str, dialect: Dialect) -> Statement:
         ),
         (
             "{pick :seconds_each double precision for j.id in :ids}",
-            "($1::double precision[])[array_position($2::bigint[], j.id)]",
-            "ELT(FIELD(j.id, 1,2), 0.5e0,7.0e0)",
+            "($1::double precision[])[width_bucket(j.id, $2::bigint[])]",
+            "ELT(INTERVAL(j.id, 1,2), 0.5e0,7.0e0)",
         ),
     ],
 )
@@ -246,6 +247,20 @@ async def test_each_row_of_an_update_gets_the_value_at_its_place(shelf: Shelf) -
     )
     assert (rows[1]["words"], rows[1]["whole"], rows[1]["fraction"], rows[1]["raw"]) == (None, 2**62, 1e300, None)
     assert rows[2]["words"] is None
+
+
+async def test_each_of_many_rows_gets_its_own_value_in_whatever_order_they_come(shelf: Shelf) -> None:
+    clerk = await shelf.clerk()
+    # Neighbours beyond what a float can tell apart.
+    ids = [2**62 + number for number in range(100)]
+    for id in ids:
+        await keep(clerk, id)
+    shuffled = random.Random(7).sample(ids, len(ids))
+    nothing: list[None] = [None] * len(ids)
+    words = [f"of {id}" for id in shuffled]
+    await do(clerk, "reword", ids=shuffled, all_words=words, wholes=shuffled, fractions=nothing, raws=nothing)
+    rows = [await kept(clerk, id) for id in ids]
+    assert [(row["words"], row["whole"]) for row in rows] == [(f"of {id}", id) for id in ids]
 
 
 async def test_the_first_few_of_each_group_are_one_statement(shelf: Shelf) -> None:

@@ -120,8 +120,9 @@ async def test_a_mass_requeue_is_cancelled_once_wherever_the_operator_dies(
 
 
 @pytest.mark.parametrize(
-    ("count", "at"),
-    [(1_000, 2), pytest.param(100_000, 100, marks=[pytest.mark.full, pytest.mark.timeout(600)])],
+    ("count", "every", "kills"),
+    # Of 100,000 there are 200 batches: the last of the deaths comes shortly before the end.
+    [(1_000, 1, 2), pytest.param(100_000, 38, 5, marks=[pytest.mark.full, pytest.mark.timeout(900)])],
 )
 @pytest.mark.parametrize(
     "statement", ["dead_letters.move_mass", pytest.param("dead_letters.requeue", marks=pytest.mark.full)]
@@ -133,27 +134,42 @@ async def test_a_requeue_of_many_that_is_killed_half_way_is_resumed_and_doubles_
     tmp_path: Path,
     statement: str,
     count: int,
-    at: int,
+    every: int,
+    kills: int,
 ) -> None:
-    """H4: the real process and SIGKILL; how far it has come is to be seen meanwhile."""
+    """H4: the real process and SIGKILL, again and again; how far it has come is to be seen meanwhile."""
     shell = Shell(scene.database, tmp_path)
-    await scene.letters(await scene.subscription(), count)
+    subscription = await scene.subscription()
+    for _ in range(0, count, 1_000):
+        await scene.letters(subscription, 1_000)
     proxied = {"TIDINGS_DATABASE_URL_DEAD_LETTER_OPERATOR": proxy.url(scene.database.url("dead_letter_operator"))}
-    proxy.arm(Fault(statement, KILL(), "after", nth=at))
-    words = ("dead-letters", "requeue", "--all", "--yes", "--rate", "10000" if count > 1_000 else "1000")
-    doomed = start(tidings(*words, **shell.environment | proxied))
-    await proxy.until_fired(60)
-    assert doomed.wait() == -signal.SIGKILL, doomed.output
-    (stands,) = shell.json("dead-letters", "requeues")
-    assert (stands["status"], stands["total"]) == ("running", count)
-    assert 0 < stands["started_count"] < count
-    assert (
-        await scene.database.value("SELECT COUNT(*) FROM webhook_delivery_sagas WHERE generation = 1")
-        == (stands["started_count"])
-    )
-    done = shell.json("dead-letters", "resume", str(stands["id"]))
+    words = ["dead-letters", "requeue", "--all", "--yes", "--rate", "10000" if count > 1_000 else "1000"]
+    before = 0
+    for _ in range(kills):
+        # The batch in which it dies is undone: the one before it counts.
+        proxy.arm(Fault(statement, KILL(), "after", nth=every + 1))
+        doomed = start(tidings(*words, **shell.environment | proxied))
+        await proxy.until_fired(120)
+        assert doomed.wait() == -signal.SIGKILL, doomed.output
+        proxy.clear()
+        (stands,) = shell.json("dead-letters", "requeues")
+        assert (stands["status"], stands["total"]) == ("running", count)
+        assert before < stands["started_count"] < count
+        assert await generations(scene) == {1: stands["started_count"]}
+        before = stands["started_count"]
+        words = ["dead-letters", "resume", str(stands["id"])]
+    done = shell.json(*words)
     assert (done["requeued"], done["already"], done["refused"]) == (count, 0, 0)
-    assert await scene.database.value("SELECT COUNT(*) FROM webhook_delivery_sagas WHERE generation = 1") == count
+    assert await generations(scene) == {1: count}
+
+
+async def generations(scene: Scene) -> dict[int, int]:
+    """How many dead letters have so many successors; those without one are not counted."""
+    rows = await scene.sql(
+        "SELECT n.made, COUNT(*) AS letters FROM (SELECT COUNT(*) AS made FROM webhook_delivery_sagas"
+        " WHERE generation > 0 GROUP BY event_id, subscription_id) n GROUP BY n.made"
+    )
+    return {row["made"]: row["letters"] for row in rows}
 
 
 @pytest.fixture

@@ -19,11 +19,12 @@ from tidings.roles.router.router import Outcome, Router
 pytestmark = pytest.mark.slow
 
 COMMIT = "event_router.commit"
-# What a person's command asks, what only the very first pass of an installation does, and the look between passes.
+# What a person's command asks, what only the very first pass of an installation does, the look between passes, and what
+# is asked after a loss (tests/roles/router/test_identity.py).
 NOT_OF_A_PASS = {
     "glance",
     *("wait_for_cursor", "wait_for_cursors", "make_cursor", "dead_letter", "resolve", "audit"),
-    *("clock", "past_events", "decided_among"),
+    *("clock", "past_events", "decided_among", "correlation_of", "remember_lost"),
 }
 When = Literal["before", "after"]
 

@@ -16,6 +16,7 @@ MEASURED = (
     "saga_orchestrator",
     "job_worker",
     "lease_cleaner",
+    "dead_letter_operator",
     "task_producer",
     "task_worker",
     "task_rescuer",
@@ -136,6 +137,7 @@ class MariaDBCounters:
 
 
 async def counters_of(database: Database) -> Counters:
+    await database.keep_no_sessions()
     session = await connect(database.admin_url)
     if database.family == "postgresql":
         return PostgresCounters(session, database.names.schema)

@@ -1,4 +1,4 @@
-"""The receivers of docs/guide/receivers.md, run as they stand there, verified and delivered to by the real product."""
+"""The receivers of examples/receivers, run as they stand there, verified and delivered to by the real product."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ from tidings.roles.subscriptions import actions
 from tidings.roles.verifier.asking import ask_verification
 from tidings.vault import Vault
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "receivers.md"
+FOLDER = Path(__file__).parents[2] / "examples" / "receivers"
 KEY = "the-key-of-these-tests"
 SETTINGS = {
     "TIDINGS_SECRET_KEYS": KEY,
@@ -30,16 +30,10 @@ SETTINGS = {
     "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
 }
 STARTED = {
-    "fastapi": ["-m", "uvicorn", "receiver:app", "--port", "{port}"],
-    "flask": ["-m", "flask", "--app", "receiver", "run", "--port", "{port}"],
-    "django": ["receiver.py", "runserver", f"{LOOPBACK}:{{port}}", "--noreload"],
+    "fastapi": ["-m", "uvicorn", "with_fastapi:app", "--port", "{port}"],
+    "flask": ["-m", "flask", "--app", "with_flask", "run", "--port", "{port}"],
+    "django": ["with_django.py", "runserver", f"{LOOPBACK}:{{port}}", "--noreload"],
 }
-
-
-def of_guide(framework: str) -> str:
-    found = re.search(rf"```python {framework}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    assert found, f"the guide has no receiver for {framework}"
-    return found[1]
 
 
 @dataclass
@@ -84,30 +78,22 @@ def ports() -> Iterator[Callable[[], int]]:
         one.release()
 
 
-def written(framework: str, folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "receiver.py").write_text(of_guide(framework), "utf-8")
-    return folder
-
-
-async def begun(
-    framework: str, port: int, engine: Database, folder: Path, start: Callable[[Process], Process]
-) -> Trial:
+async def begun(framework: str, port: int, engine: Database, start: Callable[[Process], Process]) -> Trial:
     url = f"http://{LOOPBACK}:{port}/in"
     given = {"event_type": "order.*", "callback_url": url}
     admin = await engine.open("subscription_admin")
     made = await actions.create(admin, given, actor="test", rules=RULES, vault=Vault([KEY]))
     command = [sys.executable, *(word.format(port=port) for word in STARTED[framework])]
-    process = Process(command, {"WEBHOOK_SECRET": made.secret, "PYTHONUNBUFFERED": "1"}, cwd=written(framework, folder))
+    process = Process(command, {"WEBHOOK_SECRET": made.secret, "PYTHONUNBUFFERED": "1"}, cwd=FOLDER)
     return Trial(framework, port, made.secret, made.subscription.id, start(process))
 
 
 @pytest.mark.slow
 @pytest.mark.one_engine("postgresql", reason="what a receiver gets is the same, whichever engine it comes from")
 async def test_the_receivers_of_the_guide_are_verified_and_take_deliveries_once(
-    engine: Database, tmp_path: Path, ports: Callable[[], int], start: Callable[[Process], Process]
+    engine: Database, ports: Callable[[], int], start: Callable[[Process], Process]
 ) -> None:
-    trials = [await begun(name, ports(), engine, tmp_path / name, start) for name in STARTED]
+    trials = [await begun(name, ports(), engine, start) for name in STARTED]
     await engine.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
     await engine.sql("INSERT INTO gates (name, is_open) VALUES ('routing', true), ('router:default', true)")
     start(tidings("run", "router", "orchestrator", "worker", "verifier", **engine.environment(), **SETTINGS))

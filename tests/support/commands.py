@@ -4,28 +4,37 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tests.support.database import Database
+from tests.support.forking import Forked
 from tests.support.processes import INHERITED
+
+_SECONDS = 90
 
 
 def run(*arguments: str, cwd: Path, exit: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     """`tidings …` with a bare environment; fails if it ends otherwise than with `exit`, or shows a stack trace."""
     bare = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    ended = subprocess.run(
-        [sys.executable, "-m", "tidings", *arguments],
-        cwd=cwd,
-        env={**bare, "COLUMNS": "200", **environment},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    argv = [sys.executable, "-m", "tidings", *arguments]
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        env = {**bare, "COLUMNS": "200", **environment}
+        process = Forked(argv, env, cwd, stdout.fileno(), stderr.fileno())
+        try:
+            code = process.wait(_SECONDS)
+        finally:
+            process.kill()
+        ended = subprocess.CompletedProcess(argv, code, _text(stdout), _text(stderr))
     assert ended.returncode == exit, f"exit {ended.returncode}, not {exit}\n{ended.stdout}\n{ended.stderr}"
     assert "Traceback" not in ended.stderr
     return ended
+
+
+def _text(file: BinaryIO) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 def single_login(database: Database) -> dict[str, str]:

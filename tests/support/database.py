@@ -1,11 +1,15 @@
 """One migrated installation on a private server, as tests see it: every role by its own login, and the admin."""
 
+import asyncio
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from tests.support.emptying import Emptier
+from tests.support.pgbouncer import PooledPostgresServer
 from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.catalogue.operations import CatalogueOperations
@@ -21,6 +25,7 @@ from tidings.tables import tables_of
 SERVERS: dict[str, type[PostgresServer] | type[MariaDBServer]] = {
     "postgresql": PostgresServer,
     "mariadb": MariaDBServer,
+    "pgbouncer": PooledPostgresServer,
 }
 _KEPT = {"schema_migrations", "installation", "config_version"}
 
@@ -36,13 +41,16 @@ class Database:
         self.admin_url = _with_path(server.admin_url, database) if database else server.admin_url
         self.passwords = {self.names.login(role): secrets.token_hex(8) for role in ALL_ROLES}
         self._opened: list[Engine] = []
+        self._kept: dict[str, Engine] | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
 
     def url(self, role: str) -> str:
         """The URL of this role's own login."""
         login = self.names.login(role)
         parts = urlsplit(self.admin_url)
         path = parts.path if self.family == "postgresql" else f"/{self.names.schema}"
-        return urlunsplit(parts._replace(netloc=f"{login}:{self.passwords[login]}@127.0.0.1:{parts.port}", path=path))
+        place = f"127.0.0.1:{self.server.roles_port}"
+        return urlunsplit(parts._replace(netloc=f"{login}:{self.passwords[login]}@{place}", path=path))
 
     def environment(self) -> dict[str, str]:
         """What a process of the product needs to find this installation, each role by its own login."""
@@ -58,12 +66,35 @@ class Database:
 
     async def sql(self, text: str, role: str = OWNER) -> Sequence[Row]:
         """Runs one text in a transaction of its own, as this role."""
-        engine = await open_engine(self.admin_url if role == "admin" else self.url(role), owner=role, names=self.names)
-        try:
-            async with engine.transaction() as transaction:
-                return await transaction.rows(Statement("test.sql", _literal(text), ()))
-        finally:
+        async with self._speaking_as(role) as engine, engine.transaction() as transaction:
+            return await transaction.rows(Statement("test.sql", _literal(text), ()))
+
+    def keep_sessions(self) -> None:
+        """From now on, until `close()`, each role speaks by one session, which saves most of the time of `sql()`."""
+        self._kept, self._home = {}, asyncio.get_running_loop()
+
+    async def keep_no_sessions(self) -> None:
+        """For whoever counts what sessions did: it is known for sure of those that have ended."""
+        kept, self._kept = self._kept or {}, None
+        for engine in kept.values():
             await engine.close()
+
+    @asynccontextmanager
+    async def _speaking_as(self, role: str) -> AsyncIterator[Engine]:
+        # A session belongs to the loop in which it was made; a test may ask from another one.
+        kept = self._kept if asyncio.get_running_loop() is self._home else None
+        if kept is not None and role in kept:
+            yield kept[role]
+            return
+        url = self.admin_url if role == "admin" else self.url(role)
+        engine = await open_engine(url, owner="test", names=self.names)
+        if kept is not None:
+            kept.setdefault(role, engine)
+        try:
+            yield engine
+        finally:
+            if engine not in (kept or {}).values():
+                await engine.close()
 
     async def value(self, text: str, role: str = OWNER) -> Any:
         (row,) = await self.sql(text, role)
@@ -90,19 +121,15 @@ class Database:
 
     async def empty(self) -> None:
         """Takes all rows away, past the guards, which only a superuser can."""
-        engine = await open_engine(self.admin_url, owner="empty", names=self.names)
+        with self.emptier() as emptier:
+            emptier.empty()
+
+    def emptier(self) -> Emptier:
         tables = [name for name in tables_of(self.family) if name not in _KEPT]
-        async with engine.bare_session() as session:
-            if self.family == "postgresql":
-                await session.command("SET session_replication_role = replica")
-                await session.command(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
-            else:
-                await session.command("SET FOREIGN_KEY_CHECKS = 0")
-                for table in tables:
-                    await session.command(f"TRUNCATE {table}")
-        await engine.close()
+        return Emptier(self.family, self.admin_url, self.names.schema, tables)
 
     async def close(self) -> None:
+        await self.keep_no_sessions()
         while self._opened:
             await self._opened.pop().close()
 

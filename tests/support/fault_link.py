@@ -128,6 +128,7 @@ class FaultLink:
         await eventually(lambda: not families.is_alive(victim), what=f"process {victim.pid} to die")
 
     def _client_pid(self) -> int:
-        address = self._client.writer.get_extra_info("peername")[:2]
-        owners = [c.pid for c in psutil.net_connections("tcp") if c.laddr == address and c.pid]
+        # Both ends: other processes may have the same port for a way to somebody else.
+        ends = [self._client.writer.get_extra_info(name)[:2] for name in ("peername", "sockname")]
+        owners = [c.pid for c in psutil.net_connections("tcp") if [c.laddr, c.raddr] == ends and c.pid]
         return owners[0]

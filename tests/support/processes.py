@@ -15,6 +15,7 @@ from typing import Self
 import psutil
 
 from tests.support import families, watchdog
+from tests.support.forking import Forked, can_be_forked
 
 INHERITED = ("PATH", "HOME", "LANG")
 ROOT = Path(__file__).parents[2]
@@ -50,27 +51,35 @@ class Process:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._silent = False
-        self._popen: subprocess.Popen[str] | None = None
+        self._popen: subprocess.Popen[str] | Forked | None = None
 
     def start(self) -> Self:
         """Start it in a session of its own, which dies with the test process."""
-        self._popen = subprocess.Popen(
-            self.argv,
-            env=self.env,
-            cwd=self.cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        reading, writing = os.pipe()
+        self._stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
+        try:
+            self._popen = self._launched(writing)
+        finally:
+            os.close(writing)
         watchdog.guard_process(self.pid)
         self._leader = psutil.Process(self.pid)
         self._reader = threading.Thread(target=self._read, name=f"output of {self.pid}", daemon=True)
         self._reader.start()
         return self
+
+    def _launched(self, output: int) -> "subprocess.Popen[str] | Forked":
+        if can_be_forked(self.argv, self.env):
+            return Forked(self.argv, self.env, self.cwd, output, output)
+        return subprocess.Popen(
+            self.argv,
+            env=self.env,
+            cwd=self.cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            text=True,
+            start_new_session=True,
+        )
 
     @property
     def pid(self) -> int:
@@ -132,18 +141,16 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self.kill()
         self._reader.join(10)
-        assert self._started.stdout is not None
-        self._started.stdout.close()
+        self._stdout.close()
         watchdog.release_process(self.pid)
 
     @property
-    def _started(self) -> subprocess.Popen[str]:
+    def _started(self) -> "subprocess.Popen[str] | Forked":
         assert self._popen is not None, f"not started: {self.argv}"
         return self._popen
 
     def _read(self) -> None:
-        assert self._started.stdout is not None
-        for line in self._started.stdout:
+        for line in self._stdout:
             with self._news:
                 self._lines.append(line)
                 self._news.notify_all()

@@ -72,6 +72,20 @@ class ServerProcess(ABC):
         return self._port.number
 
     @property
+    def kind(self) -> str:
+        """What the tests call it: its engine, or the way to it."""
+        return self.engine
+
+    @property
+    def roles_port(self) -> int:
+        """Where roles come to it."""
+        return self.port
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def pid(self) -> int:
         assert self._process is not None, "the server does not run"
         return self._process.pid
@@ -144,7 +158,7 @@ class ServerProcess(ABC):
 
     def _settle(self) -> None:
         self._port = ReservedPort()
-        self._directory = unprivileged.fresh_directory(f"tidings-{self.engine}-")
+        self._directory = unprivileged.fresh_directory(f"tidings-{self.engine}-", in_memory=not self.durable)
         watchdog.guard_directory(self._directory)
         try:
             self._install()

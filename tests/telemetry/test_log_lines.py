@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.scenarios.delivery.stage import Stage
-from tests.support.checker import Checker
 from tests.support.database import Database
 from tests.support.processes import Process
 from tests.support.receiver import Answer, Receiver
@@ -43,7 +42,7 @@ async def test_every_stage_of_a_delivery_says_what_it_is_about(
 ) -> None:
     """Phase 8: "logging at each stage with correlation_id, saga_id, job_id, and delivery status"."""
     async with Receiver() as receiver:
-        stage = Stage(engine, receiver, start, Checker(engine.admin_url, engine.names.schema))
+        stage = Stage(engine, receiver, start)
         stage.settings |= {"TIDINGS_LOG_LEVEL": "debug", "TIDINGS_LOG_FORMAT": "json"}
         await stage.set()
         try:

@@ -59,9 +59,8 @@ def _routing(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
     routed = {row["event_id"] for row in tables.routed}
     types = {row["id"]: row["event_type"] for row in tables.events}
     yield from (f"event {id} was never routed" for id in types if id not in routed)
-    wanting = defaultdict(set)
-    for subscription in ledgers.subscriptions.values():
-        wanting[subscription.event_type].add(subscription.id)
+    subscriptions = ledgers.subscriptions.values()
+    wanting = {one: {its.id for its in subscriptions if its.wants(one)} for one in {*types.values()}}
     found: dict[int, Counter[int]] = defaultdict(Counter)
     for story in tables.of("saga").values():
         if story.first.place == 0:
@@ -196,8 +195,8 @@ def _active(tables: Tables) -> Iterator[str]:
 
 def _held(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
     """While a subscription was paused, no attempt to it began, but by a step that had begun before."""
-    for order in ledgers.orders:
-        begin, end = order.get("held") or (0.0, 0.0)
+    for order in (one for one in ledgers.orders if one.get("held")):
+        begin, end = order["held"]
         for id, story in tables.of("job").items():
             if story.first.peer_id == order.get("subscription") and begin + LONGEST_STEP < story.first.at < end:
                 since = story.first.at - begin

@@ -64,7 +64,9 @@ WATCHED = {
         note="result_msg",
         when="OLD.version <> NEW.version OR OLD.status <> NEW.status",
     ),
-    "archived": Watched("sys_pending_tasks_history", status="status", number="retry_count", ops="ID"),
+    "archived": Watched(
+        "sys_pending_tasks_history", status="status", token="version", number="retry_count", note="biz_key", ops="ID"
+    ),
     "lane": Watched("delivery_lanes", token="window_size", number="failures", id="subscription_id", ops="U"),
 }
 OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}

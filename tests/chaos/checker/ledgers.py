@@ -31,7 +31,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Subscription:
-    """`secrets`: since when each is in force, the first one from the beginning. All stay valid to the end of a run."""
+    """`event_type` may end with a star. `secrets`: since when each is in force, the first one from the beginning.
+
+    All of them stay valid to the end of a run.
+    """
 
     id: int
     path: str
@@ -41,15 +44,25 @@ class Subscription:
     relayed: bool
     secrets: tuple[tuple[float, str], ...]
 
+    def wants(self, event_type: str) -> bool:
+        if self.event_type.endswith("*"):
+            return event_type.startswith(self.event_type[:-1])
+        return event_type == self.event_type
+
 
 @dataclass(frozen=True)
 class Broken:
-    """Something that was broken on purpose, from `at` `until`; `pid` where it was one process, else it hit many."""
+    """Something that was broken on purpose, from `at` `until`; `pid` where it was one process, else it hit many.
+
+    Or a stall of the whole machine, which was nobody's purpose.
+    `back`: when a server that was away was started again; until then nobody could reach it.
+    """
 
     kind: str
     at: float
     until: float
     pid: int | None = None
+    back: float | None = None
 
     def hits(self, pid: int | None, begin: float, end: float) -> bool:
         return self.pid in (None, pid) and self.at <= end and begin <= self.until
@@ -72,8 +85,8 @@ class Ledgers:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing was broken at all."""
-        return not self.broken
+        """Nothing was broken on purpose."""
+        return all(one.kind == "stall" for one in self.broken)
 
     def explain(self, kinds: tuple[str, ...], pid: int | None, begin: float, end: float) -> bool:
         return any(one.kind in kinds and one.hits(pid, begin, end) for one in self.broken)
@@ -92,7 +105,8 @@ def read_ledgers(folder: Path) -> Ledgers:
         rotated = tuple(
             (one["at"], one["secret"])
             for one in found.orders
-            if one["order"] == "rotate" and one["subscription"] == line["id"]
+            # One whose outcome nobody knows has none: it may be in force or not.
+            if one.get("secret") and one["subscription"] == line["id"]
         )
         found.subscriptions[line["id"]] = Subscription(**line, secrets=secrets + rotated)
     return found

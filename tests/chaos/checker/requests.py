@@ -12,7 +12,7 @@ from tests.chaos.checker.tables import Story, Tables, pid_of
 Pair = tuple[int, int]
 # What may take a lease from a worker, or its answer; a process that is told to stop is no reason.
 DEATHS = ("kill", "freeze", "poison")
-AWAY = ("database", "backend", "cut database", "freeze database", "cut commit", "deadlock")
+AWAY = ("database", "backend", "cut database", "freeze database", "part database", "cut commit", "deadlock", "stall")
 UNREACHED = ("cut endpoints", "freeze endpoints")
 # A lease is taken a little after it is said to be, and moments of two clocks are compared.
 SLACK = 0.5
@@ -59,7 +59,7 @@ class Received:
     def _sort(self, request: Request) -> None:
         subscription = self._by_path.get(request.path)
         event = self._ledgers.events.get(request.correlation_id) or self._ledgers.doubtful.get(request.correlation_id)
-        if subscription is None or event is None or event["event_type"] != subscription.event_type:
+        if subscription is None or event is None or not subscription.wants(event["event_type"]):
             self.strangers.append(f"nobody asked for the request to {request.path} with {request.correlation_id}")
         elif (id := self._events.get(request.correlation_id)) is not None:
             self.requests[id, subscription.id].append(request)

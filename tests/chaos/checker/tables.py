@@ -1,8 +1,9 @@
 """What the database says: the tables as they are in the end, and the history that led there. Plain SQL, own drivers."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,7 @@ import pymysql.cursors
 from tests.chaos.checker import history
 
 Row = dict[str, Any]
+PART = 100_000
 
 
 class Change(NamedTuple):
@@ -101,6 +103,9 @@ class Witness:
 
     def unfinished(self) -> str:
         """What is still under way, in a few words; empty when all has come to its end."""
+        return ", ".join(f"{count} {what}" for what, count in self.open_things().items() if count)
+
+    def open_things(self) -> dict[str, int]:
         questions = {
             # In this order: what was routed before the first look has its sagas at the second.
             "events not routed": "SELECT COUNT(*) AS n FROM events e"
@@ -110,8 +115,7 @@ class Witness:
             "results not taken in": "SELECT COUNT(*) AS n FROM webhook_delivery_jobs WHERE applied_at IS NULL",
             "tasks open": "SELECT COUNT(*) AS n FROM sys_pending_tasks WHERE status NOT IN (2, 4)",
         }
-        counts = {what: self.rows(text)[0]["n"] for what, text in questions.items()}
-        return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        return {what: self.rows(text)[0]["n"] for what, text in questions.items()}
 
     def read(self) -> Tables:
         payload = "CAST(payload AS text)" if self.is_postgresql else "payload"
@@ -152,9 +156,18 @@ class Witness:
         columns = [c.strip() for c in history.COLUMNS.split(",")]
         chosen = [f"{seconds.format(c)} AS {c}" if c in ("at", "until_at") else c for c in columns]
         found: dict[str, dict[int, Story]] = defaultdict(lambda: defaultdict(Story))
-        for row in self.rows(f"SELECT id, {', '.join(chosen)} FROM chaos_history ORDER BY id"):
-            found[row["what"]][row["row_id"]].changes.append(Change(**row))
+        text = f"SELECT id, {', '.join(chosen)} FROM chaos_history"
+        for change in self._in_parts(text):
+            found[change.what][change.row_id].changes.append(change)
         return {what: dict(stories) for what, stories in found.items()}
+
+    def _in_parts(self, text: str) -> Iterator[Change]:
+        """A night has millions of them: a part at a time, and one copy of each word."""
+        last = 0
+        while rows := self.rows(f"{text} WHERE id > {last} ORDER BY id LIMIT {PART}"):
+            for row in rows:
+                yield Change(**{name: intern(value) if type(value) is str else value for name, value in row.items()})
+            last = rows[-1]["id"]
 
     def _run(self, texts: Iterable[str]) -> None:
         connection = self._connect()

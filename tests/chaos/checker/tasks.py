@@ -29,20 +29,36 @@ def check_tasks(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
 
 
 def _places(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
-    """Each that was committed is in the queue, or in the history, or was removed by retention as a finished one."""
+    """Each that was committed is in the queue, or in the history, or was removed from there by retention."""
+    archived = tables.of("archived")
     places = Counter(row["biz_key"] for row in (*tables.tasks, *tables.archived))
+    places.update(story.last.note for story in archived.values() if story.is_removed)
     known = {**ledgers.tasks, **ledgers.doubtful_tasks}
     yield from (f"task {key} is in {count} places" for key, count in places.items() if count > 1)
     yield from (f"task {key} is there and nobody committed it" for key in places if key not in known)
-    removed = sum(story.is_removed for story in tables.of("archived").values())
     missing = [key for key in ledgers.tasks if not places[key]]
-    if len(missing) > removed:
-        yield f"{len(missing)} tasks are nowhere, and {removed} were removed: {missing[:5]}"
+    if missing:
+        yield f"{len(missing)} tasks are nowhere: {missing[:5]}"
     for id, story in tables.of("task").items():
-        if story.is_removed and id not in tables.of("archived"):
+        if story.is_removed and id not in archived:
             yield f"task {id} left the queue and did not come into the history"
         if story.is_removed and story.changes[-1].old_status not in (SUCCESS, TERMINAL):
             yield f"task {id} left the queue in status {story.changes[-1].old_status}"
+    for id, story in archived.items():
+        yield from (f"task {id} {wrong}" for wrong in _archived(story, tables.of("task").get(id)))
+
+
+def _archived(story: Story, before: Story | None) -> Iterator[str]:
+    """It came once, as it ended in the queue, in the moment in which it left it."""
+    if before is None or not before.is_removed:
+        yield "is in the history and did not leave the queue"
+        return
+    came = [change for change in story.changes if change.op == "I"]
+    if len(came) != 1:
+        yield f"came into the history {len(came)} times"
+    ended = (before.last.new_status, before.last.new_token, before.last.number)
+    if any((one.new_status, one.new_token, one.number) != ended for one in came):
+        yield f"is in the history as {came[0].new_status} of version {came[0].new_token}, and ended as {ended}"
 
 
 def _story(ledgers: Ledgers, story: Story, lines: list[Line]) -> Iterator[str]:

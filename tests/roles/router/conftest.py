@@ -38,7 +38,7 @@ async def breakable(throwaway: Database) -> AsyncIterator[Scene]:
 
 
 @pytest.fixture
-def proxy(engine_kind: str, server: PostgresServer | MariaDBServer) -> Iterator[FaultProxy]:
+def proxy(server: PostgresServer | MariaDBServer) -> Iterator[FaultProxy]:
     """Tells which statements were run. Ask for it before the scene, so that it outlives the sessions that use it."""
-    with FaultProxy(server.port, engine_kind) as proxy:
+    with FaultProxy(server.port, server.engine) as proxy:
         yield proxy

@@ -61,6 +61,64 @@ async def test_a_router_whose_last_event_is_gone_or_another_one_holds_until_it_i
     assert told == [RouterStopped, RouterWorking]
 
 
+LAST_IS_THIRD = (
+    "UPDATE route_worker_cursors SET position = 3, runs = 1, last_event_id = 3,"
+    " last_event_correlation_id = (SELECT correlation_id FROM events WHERE id = 3),"
+    " last_event_created_at = (SELECT created_at FROM events WHERE id = 3)"
+)
+
+
+async def go_back(scene: Scene, *losses: str) -> None:
+    """As a server that took over and had not got everything: the log and the cursor are as they were, both of them."""
+    await damage(scene, LAST_IS_THIRD)
+    for text in losses:
+        await scene.sql(text)
+    engine = scene.router._engine
+    while engine._idle:
+        engine._idle.pop().abandon()
+
+
+LOSSES = {
+    "nothing came since": ("DELETE FROM events WHERE id > 3",),
+    "another event has its id": ("UPDATE events SET correlation_id = 'of-the-new-primary' WHERE id = 5",),
+}
+
+
+@pytest.mark.parametrize("since", LOSSES)
+async def test_a_router_that_knows_of_an_event_that_the_log_has_lost_stops_all_of_its_kind(
+    breakable: Scene, since: str
+) -> None:
+    """DESIGN §4 (lossy failover): by itself the cursor shows nothing of it, as it has gone back with the log."""
+    await routed_three(breakable)
+    await breakable.events(2)
+    await breakable.drain()
+    other = await breakable.new_router()
+    await go_back(breakable, *LOSSES[since])
+    held = await breakable.router.step()
+    assert held.outcome is Outcome.HELD
+    assert "Event 5" in held.reason
+    assert "routers confirm default" in held.remedy
+    assert (await other.step()).outcome is Outcome.HELD
+    await breakable.events(2)
+    assert (await breakable.router.step()).outcome is Outcome.HELD
+    await admin.confirm(await breakable.database.open("route_admin"), "default", "failed over", "test")
+    await breakable.drain()
+    assert {event for event, _ in await breakable.sagas()} >= {
+        row["id"] for row in await breakable.sql("SELECT id FROM events")
+    }
+
+
+async def test_a_router_that_others_have_overtaken_does_not_stop_for_what_retention_took(breakable: Scene) -> None:
+    await routed_three(breakable)
+    other = await breakable.new_router()
+    await breakable.events(2)
+    await breakable.drain(other)
+    overtaken = "UPDATE route_worker_cursors SET position = 5, runs = 2, last_event_id = NULL"
+    await go_back(breakable, overtaken, "DELETE FROM events WHERE id <= 3")
+    await breakable.events(1)
+    assert (await breakable.router.step()).read == 1
+
+
 async def test_an_earlier_event_that_is_gone_is_none_of_the_cursor_s_business(scene: Scene) -> None:
     """Retention removes old stories."""
     await routed_three(scene)

@@ -299,7 +299,7 @@ async def test_nothing_is_confirmed_while_new_events_would_get_numbers_that_were
     await make_router(engine, position=7)
     before = await everything(engine)
     admin = await engine.open("route_admin")
-    with pytest.raises(RouterHeld, match="drawn is 3, and the router default is at 7") as held:
+    with pytest.raises(RouterHeld, match="drawn is 3, and the router default has been at 7") as held:
         await routers.confirm(admin, "default", "", ACTOR)
     assert MOVE_THE_COUNTER[engine.family] in held.value.remedy
     assert await everything(engine) == before
@@ -308,3 +308,17 @@ async def test_nothing_is_confirmed_while_new_events_would_get_numbers_that_were
     await routers.confirm(admin, "default", "", ACTOR)
     assert identity(await cursor(engine)) == of_event(log[2])
     assert (await publish(engine, 1))[-1]["id"] == 8
+
+
+async def test_nor_while_they_would_get_those_of_events_that_were_routed_and_lost(engine: Database) -> None:
+    """Receivers know a delivery by the number of its event."""
+    log = await publish(engine, 3)
+    await make_router(engine, position=2)
+    await engine.sql("UPDATE route_worker_cursors SET last_event_id = 7", role="event_router")
+    admin = await engine.open("route_admin")
+    with pytest.raises(RouterHeld, match="drawn is 3, and the router default has been at 7"):
+        await routers.confirm(admin, "default", "", ACTOR)
+    await engine.sql(MOVE_THE_COUNTER[engine.family])
+    await routers.confirm(admin, "default", "", ACTOR)
+    row = await cursor(engine)
+    assert (row["position"], identity(row)) == (2, of_event(log[1]))

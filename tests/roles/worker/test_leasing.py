@@ -204,14 +204,16 @@ async def test_a_stop_waits_for_requests_under_way_and_leases_nothing_new(scene:
     scene.receiver.answer("/", Answer(hold=hold))
     await scene.jobs(await scene.subscription(), 12)
     worker = await scene.worker(slots=8, max_in_flight=2)
-    stopped = asyncio.Event()
+    told_to_stop, stopped = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
         async with scene.working(worker):
             await eventually(lambda: len(scene.receiver.requests) == 2, what="the requests")
+            told_to_stop.set()
         stopped.set()
 
     working = asyncio.create_task(work())
+    await told_to_stop.wait()
     await pause(0.6)
     assert not stopped.is_set()
     leased = sum(one.jobs for one in told if isinstance(one, JobsLeased))

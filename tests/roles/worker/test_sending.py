@@ -1,6 +1,7 @@
 """What goes out for a job, and what is stored of what came back (seed r02 §2.3, DESIGN §7)."""
 
 import json
+import time
 
 import pytest
 
@@ -26,6 +27,19 @@ async def test_an_event_arrives_byte_for_byte_and_signed(scene: Scene) -> None:
     assert request.headers["tidings-correlation-id"] == event["correlation_id"]
     assert request.headers["tidings-attempt"] == "3"
     assert request.headers["webhook-id"].startswith("msg_")
+
+
+async def test_the_time_of_a_request_is_the_servers_however_wrong_the_clock_here_is(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receivers refuse what is signed five minutes ago, or five minutes ahead."""
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + 600)
+    (job,) = await scene.jobs(await scene.subscription())
+    async with scene.working(await scene.worker()):
+        await scene.finished([job])
+    (request,) = scene.receiver.requests
+    assert abs(int(request.headers["webhook-timestamp"]) - right()) < 10
 
 
 async def test_a_success_is_stored_with_what_was_answered(scene: Scene) -> None:

@@ -2,15 +2,18 @@
 
 import asyncio
 import itertools
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from tests.chaos.checker import Witness, compare
+from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
 from tests.roles.worker.scene import SECRET, Scene
-from tests.support.checker import Checker, Committed, Subscriber
 from tests.support.database import Database
 from tests.support.processes import Process, hurried
-from tests.support.receiver import Receiver
+from tests.support.receiver import Received, Receiver
 from tests.support.sessions import connect
 from tests.support.waiting import eventually, pause
 from tidings.vault import Vault
@@ -23,36 +26,59 @@ LONGEST_RECOVERY = 60.0
 LONG_LEASE = {"TIDINGS_LEASE_SECONDS": "60", "TIDINGS_TIMEOUT_SECONDS": "30"}
 
 
+LIMIT = 3
+LIMITS = {"max_lease_resets": 3, "base_delay": 0.1, "max_delay": 1.0, "busy_seconds": 1}
+
+
+@dataclass(frozen=True)
+class Committed:
+    """An event as its producer knows it: the correlation id is its own, and never used twice."""
+
+    correlation_id: str
+    event_type: str
+    payload: str
+
+
 @dataclass
 class Stage:
+    """`requeued`: sagas that somebody asked a next generation for. `broken`: what explains that leases were lost."""
+
     database: Database
     receiver: Receiver
     start: Callable[[Process], Process]
-    checker: Checker
     settings: dict[str, str] = field(default_factory=dict)
-    subscribers: list[Subscriber] = field(default_factory=list)
+    subscribers: list[Subscription] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
-    requeued: Counter[str] = field(default_factory=Counter)
-    faults: int = 0
+    requeued: list[int] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        self.witness = Witness(self.database.admin_url, self.database.names.schema)
 
     async def set(self) -> None:
         for gate in ("routing", "router:default"):
             await self.database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
         await self.database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
-        await asyncio.to_thread(self.checker.watch)
+        await asyncio.to_thread(self.witness.watch)
 
     async def clear(self) -> None:
         for process in self.processes:
             process.kill()
-        await asyncio.to_thread(self.checker.stop_watching)
+        await asyncio.to_thread(self.witness.stop_watching)
 
-    async def subscriber(self, path: str, event_type: str = "*", **columns: object) -> Subscriber:
+    async def subscriber(self, path: str, event_type: str = "*", **columns: object) -> Subscription:
         scene = Scene(self.database, self.receiver, Vault([KEY]))
-        made = Subscriber(await scene.subscription(path, event_type=event_type, **columns), path, event_type, SECRET)
+        id = await scene.subscription(path, event_type=event_type, **columns)
+        limit = int(str(columns.get("max_retry_limit", LIMIT)))
+        made = Subscription(id, path, "well", event_type, limit, relayed=False, secrets=((0.0, SECRET),))
         self.subscribers.append(made)
         return made
+
+    def strike(self, kind: str) -> None:
+        """Something is broken now. In these short stories that explains whatever leases are lost from then on."""
+        self.broken.append(Broken(kind, time.time(), float("inf")))
 
     def run(self, *roles: str, **environment: str) -> Process:
         """A process of these roles; a later word about the environment wins."""
@@ -70,7 +96,7 @@ class Stage:
             "TIDINGS_LEASE_SECONDS": str(LEASE_SECONDS),
             "TIDINGS_BASE_DELAY_SECONDS": "100ms",
             "TIDINGS_MAX_DELAY_SECONDS": "1s",
-            "TIDINGS_MAX_RETRY_LIMIT": "3",
+            "TIDINGS_MAX_RETRY_LIMIT": str(LIMIT),
             **self.settings,
         }
 
@@ -95,20 +121,20 @@ class Stage:
 
     def kill(self, process: Process) -> None:
         """SIGKILL, with no word to anybody."""
-        self.faults += 1
+        self.strike("kill")
         self.processes.remove(process)
         process.kill()
 
     async def freeze(self, process: Process, seconds: float) -> None:
         """SIGSTOP for longer than a lease lasts, and on."""
-        self.faults += 1
+        self.strike("freeze")
         process.freeze()
         await pause(seconds)
         process.thaw()
 
     async def is_dead(self, process: Process) -> None:
         """Waits for a death that somebody else has caused."""
-        self.faults += 1
+        self.strike("kill")
         await eventually(lambda: not process.is_running(), 30, "the process to die")
         self.processes.remove(process)
 
@@ -137,7 +163,7 @@ class Stage:
 
     async def restart_database(self) -> None:
         """SIGKILL for the server, and up again on the same data."""
-        self.faults += 1
+        self.strike("database")
         await asyncio.to_thread(self.database.server.kill)
         await asyncio.to_thread(self.database.server.start)
 
@@ -151,7 +177,8 @@ class Stage:
     async def until_at_rest(self, timeout: float = LONGEST_RECOVERY) -> None:
         async def is_so() -> bool:
             self.are_well()
-            return await asyncio.to_thread(self.checker.is_at_rest)
+            things = await asyncio.to_thread(self.witness.open_things)
+            return not things["events not routed"] and not things["sagas open"]
 
         await eventually(is_so, timeout, "everything to come to its end")
 
@@ -161,11 +188,32 @@ class Stage:
             assert "Traceback" not in process.output, process.output
 
     async def problems(self) -> list[str]:
-        return await asyncio.to_thread(
-            self.checker.problems,
-            self.committed,
-            [*self.receiver.requests],
-            self.subscribers,
-            faults=bool(self.faults),
-            requeued=self.requeued,
-        )
+        tables = await asyncio.to_thread(self.witness.read)
+        return compare(self._ledgers(), tables).problems
+
+    def _ledgers(self) -> Ledgers:
+        ledgers = Ledgers(Path("no-logs"), limits=LIMITS)
+        ledgers.events = {
+            one.correlation_id: {"event_type": one.event_type, "payload": one.payload} for one in self.committed
+        }
+        ledgers.subscriptions = {one.id: one for one in self.subscribers}
+        ledgers.requests = [_request(one) for one in self.receiver.requests]
+        ledgers.broken = self.broken
+        ledgers.orders = [{"order": "requeue", "sagas": self.requeued}]
+        return ledgers
+
+
+def _request(one: Received) -> Request:
+    return Request(
+        # The receiver counts from when the machine was begun.
+        at=one.at + time.time() - time.monotonic(),
+        path=one.path,
+        message=one.message,
+        timestamp=one.headers["webhook-timestamp"],
+        signature=one.headers["webhook-signature"],
+        correlation_id=one.headers["tidings-correlation-id"],
+        event_type=one.headers["tidings-event-type"],
+        attempt=one.attempt,
+        body=one.body.decode(),
+        says=one.answered,
+    )

@@ -63,7 +63,7 @@ async def test_duplicate_routing_makes_one_saga_and_one_delivery(stage: Stage) -
             router = stage.run("router", **proxied)
             await proxy.until_fired(30)
             await stage.is_dead(router)
-    stage.faults = 0  # no worker has died: nothing may come twice
+    stage.broken.clear()  # no worker has died: nothing may come twice
     await stage.database.sql("UPDATE route_worker_cursors SET position = 0, last_event_id = NULL")
     stage.run("router")
     stage.run(*EVERYTHING)
@@ -129,7 +129,7 @@ async def test_a_requeued_dead_letter_is_a_new_saga_that_is_delivered(stage: Sta
     operator = await stage.database.open("dead_letter_operator")
     for outcome in (RequeueOutcome.STARTED, RequeueOutcome.ALREADY_STARTED):
         assert {one.outcome for one in await requeue(operator, letters, "test")} == {outcome}
-    stage.requeued.update(one.correlation_id for one in stage.committed)
+    stage.requeued += [row["id"] for row in before]
     await stage.until_requests(4)
     stage.kill(worker)
     stage.run("worker")
@@ -150,7 +150,7 @@ async def test_a_worker_frozen_past_its_lease_changes_nothing_when_it_wakes(stag
     await stage.until_requests(2)
     hold.append(True)
     zombie.freeze()
-    stage.faults += 1
+    stage.strike("freeze")
     stage.run("worker")
     await stage.until_at_rest()
     ends = await stage.database.sql("SELECT * FROM webhook_delivery_jobs ORDER BY id")

@@ -30,7 +30,7 @@ async def test_a_report_without_a_token_is_found(stage: Stage, planted: bool) ->
         problems = await stage.problems()
         await stage.stop(stage.processes[0])
         assert bool(proxy.fired) is planted
-    assert any("says 500, and the last request" in problem for problem in problems) is planted
+    assert any("says 500; under its last lease was said" in problem for problem in problems) is planted
     assert bool(problems) is planted
 
 

@@ -1,13 +1,13 @@
 """Whole runs of real processes, several of each role: undisturbed, told to stop in the middle, and under fire."""
 
 import asyncio
+import os
 import random
 import signal
 
 import pytest
 
-from tests.scenarios.delivery.stage import LEASE_SECONDS, LONG_LEASE, Stage
-from tests.support.checker import Committed
+from tests.scenarios.delivery.stage import LEASE_SECONDS, LONG_LEASE, Committed, Stage
 from tests.support.receiver import Answer, Received
 from tests.support.waiting import eventually, pause
 
@@ -56,7 +56,7 @@ async def test_a_worker_that_is_told_to_stop_drains_and_causes_no_duplicate(stag
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(5)
     stage.processes.remove(worker)
-    worker._started.send_signal(word)
+    os.kill(worker.pid, word)
     assert await asyncio.to_thread(worker.wait, 10) == 0
     assert "Traceback" not in worker.output
     assert {request.answered for request in stage.receiver.requests} == {200}

@@ -9,9 +9,9 @@ from ipaddress import ip_network
 
 import pytest
 
+from tests.chaos.checker.ledgers import Subscription
 from tests.roles.worker.scene import SECOND_SECRET, SECRET
 from tests.scenarios.delivery.stage import KEY, LONG_LEASE, Stage
-from tests.support.checker import Subscriber
 from tests.support.receiver import Answer
 from tests.support.waiting import eventually
 from tidings.decisions.destinations import DestinationRules
@@ -27,12 +27,12 @@ RULES = SubscriptionRules(DestinationRules(http_hosts=("127.0.0.1",), networks=(
 SAGAS, JOBS = "webhook_delivery_sagas", "webhook_delivery_jobs"
 
 
-async def edit(stage: Stage, subscriber: Subscriber, **given: object) -> None:
+async def edit(stage: Stage, subscriber: Subscription, **given: object) -> None:
     admin = await stage.database.open("subscription_admin")
     await actions.edit(admin, subscriber.id, given, actor="test", rules=RULES, vault=Vault([KEY]))
 
 
-async def rotate(stage: Stage, subscriber: Subscriber, vault: Vault, secret: str) -> None:
+async def rotate(stage: Stage, subscriber: Subscription, vault: Vault, secret: str) -> None:
     admin = await stage.database.open("subscription_admin")
     await actions.rotate_secret(admin, subscriber.id, actor="test", vault=vault, secret=secret)
 

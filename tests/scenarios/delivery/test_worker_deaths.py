@@ -77,7 +77,7 @@ async def test_a_zombie_that_wakes_before_it_has_sent_does_not_send(stage: Stage
     await stage.until_requests(1)
     await stage.until_jobs(2, "Leased")
     zombie.freeze()
-    stage.faults += 1
+    stage.strike("freeze")
     await stage.expire_leases()
     stage.run("worker")
     await stage.until_at_rest()

@@ -24,7 +24,7 @@ async def outlive_a_lease(stage: Stage, **environment: str) -> dict[str, Any]:
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(1)
     zombie.freeze()
-    stage.faults += 1
+    stage.strike("freeze")
     await stage.expire_leases()
     stage.run("worker", **LONG_LEASE)
     await stage.until_requests(2)

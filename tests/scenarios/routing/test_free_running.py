@@ -13,7 +13,7 @@ from tests.scenarios.routing.stage import Ledger, few, looking_at
 from tests.scenarios.routing.words import WORDS
 from tests.support.database import Database
 
-EVENTS = 20_000
+EVENTS = 10_000
 MANY_EVENTS = 1_000_000
 USUAL = Scale(events=EVENTS, pace=900, rows=60, crashes=2)
 FULL = Scale(events=MANY_EVENTS, pace=2_000, rows=400, crashes=2, within=3_000)

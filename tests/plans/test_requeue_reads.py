@@ -1,0 +1,64 @@
+"""A batch of a mass requeue reads as much at its end as at its beginning, however many went before. By the server."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.plans.counters import Counters, Reads, counters_of
+from tests.roles.dead_letters.scene import EVERYTHING, Scene
+from tests.support.database import Database
+from tidings.model.dead_letter import MassRequeueStatus
+from tidings.roles.dead_letters.requeueing import MOST_AT_ONCE, begin, go_on, look
+
+pytestmark = pytest.mark.slow
+
+BATCH = 100
+# Pages also of indexes that grow a level, and of rows that others have left behind.
+SLACK, MORE_ROWS, MORE_PAGES = 1.3, 50, 400
+
+
+@pytest.fixture
+async def counters(engine: Database) -> AsyncIterator[Counters]:
+    counters = await counters_of(engine)
+    yield counters
+    await counters.close()
+
+
+@pytest.mark.parametrize("size", [3_000, pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.timeout(600)])])
+async def test_a_batch_costs_the_same_wherever_it_is(engine: Database, counters: Counters, size: int) -> None:
+    """Issue 4: cost per batch flat."""
+    scene = Scene(engine, await engine.open("dead_letter_operator"))
+    subscription = await scene.subscription()
+    for _ in range(0, size, 1_000):
+        await scene.letters(subscription, 1_000)
+    mass = await begin(scene.engine, EVERYTHING, 10_000, "ann")
+
+    async def until(handled: int) -> None:
+        while (stands := await look(scene.engine, mass)).handled < handled:
+            await go_on(scene.engine, mass, min(MOST_AT_ONCE, handled - stands.handled))
+        # Sessions that are idle have told the server what they have read.
+        await scene.engine.close()
+        scene.engine = await engine.open("dead_letter_operator")
+
+    async def reads() -> Reads:
+        opened = await engine.open("dead_letter_operator")
+        await scene.engine.close()
+        await counters.start()
+        assert (await go_on(opened, mass, BATCH)).status is MassRequeueStatus.RUNNING
+        await opened.close()
+        found = await counters.read("dead_letter_operator")
+        scene.engine = await engine.open("dead_letter_operator")
+        return found
+
+    found = {}
+    for handled in (0, size // 2, size - 2 * BATCH):
+        await until(handled)
+        found[handled] = await reads()
+    first = found[0]
+    assert first.rows > BATCH
+    for one in found.values():
+        assert one.rows <= SLACK * first.rows + MORE_ROWS, found
+        assert one.pages <= SLACK * first.pages + MORE_PAGES, found
+    await until(size)
+    made = "SELECT COUNT(*) FROM webhook_delivery_sagas WHERE generation = 1"
+    assert await engine.value(made) == size
