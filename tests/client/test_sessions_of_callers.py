@@ -35,6 +35,7 @@ async def test_event_and_business_row_live_and_die_together(engine: Database) ->
     assert [event["payload"] for event in await stored(engine)] == ['{"order":2}']
     assert [dict(row) for row in await engine.sql("SELECT id FROM app.orders", "admin")] == [{"id": 2}]
     await engine.sql("DROP TABLE app.orders", "admin")
+    await engine.sql("DROP SCHEMA app", "admin")
 
 
 async def test_another_schema_is_another_installation(engine: Database, throwaway: Database) -> None:

@@ -17,7 +17,7 @@ _NEVER_SORT = {"saga_orchestrator", "job_worker", "lease_cleaner", "task_rescuer
 _NEVER_SCAN = {"event_router"}
 # What people ask is many joins and filters, now and then. A plan kept from when the tables were empty would read them
 # whole; made anew each time, it costs a part of a millisecond.
-_PLAN_EACH_TIME = {"observer", "dead_letter_operator"}
+_PLAN_EACH_TIME = {"observer"}
 _DEFINER_NEEDS = "SELECT, INSERT, UPDATE, DELETE, TRIGGER, EXECUTE, CREATE TEMPORARY TABLES"
 
 

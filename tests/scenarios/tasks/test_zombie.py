@@ -76,7 +76,8 @@ async def test_a_poisonous_task_kills_max_retries_and_one_worker_and_no_more(sta
 
 async def test_a_worker_that_is_told_to_stop_lets_its_handlers_end(stage: TaskStage) -> None:
     (task,) = await stage.submit("WAIT")
-    worker = stage.run("task-worker", "a")
+    # With a single slot, so that nothing else begins in the moment before it hears of it.
+    worker = stage.run("task-worker", "a", TIDINGS_TASK_SLOTS="1")
     stage.until_begun(("a", task, 1))
     worker.terminate()
     (later,) = await stage.submit("WAIT")

@@ -110,11 +110,12 @@ class TaskWorker:
         return self._finisher.lost
 
     async def step(self) -> bool:
-        """Fills the free slots; with none free it waits a while for one. False if there was room and nothing due."""
+        """Fills the free slots, or waits a while for one. False if there was room and nothing due."""
         self._finisher.start()
-        rooms = await self._free_rooms()
-        if not rooms:
+        if not self._rooms():
+            await self._until_freed()
             return bool(self._terms)
+        rooms = await self._gathered_rooms()
         claim = await self._claimer.claim(rooms, min(sum(rooms.values()), self._room, BATCH))
         if claim.tasks or claim.lost:
             tell(TasksClaimed(self._worker_id, len(claim.tasks), claim.lost))
@@ -173,13 +174,14 @@ class TaskWorker:
                 found[biz_type] = room
         return found
 
-    async def _free_rooms(self) -> Mapping[str, int]:
+    async def _until_freed(self) -> None:
+        """No longer than a moment, and nothing is claimed after it in the same step: it may be time to stop."""
+        self._freed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._freed.wait(), _LONGEST_WAIT)
+
+    async def _gathered_rooms(self) -> Mapping[str, int]:
         """A few at once rather than one by one, but without keeping a free slot waiting for long."""
-        if not self._rooms():
-            self._freed.clear()
-            # No longer, as it may be time to stop.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), _LONGEST_WAIT)
         if self._running and self._room < self._capacity // 4:
             await asyncio.sleep(_GATHERING)
         return self._rooms()

@@ -124,14 +124,15 @@ class Worker:
         return self._reporter.lost
 
     async def step(self) -> bool:
-        """Fills the free slots; with none free it waits a while for one. False if there was room and no work."""
+        """Fills the free slots, or waits a while for one. False if there was room and no work."""
         self._reporter.start()
         self._give_back_overdue()
-        if not (free := await self._free_slots()):
+        if not self._free:
+            await self._until_freed()
             return True
         if not self._installation_id:
             self._installation_id = await WorkerOperations.step(self._engine, WorkerOperations.installation_id)
-        leased = await self._lease(min(free, BATCH))
+        leased = await self._lease(min(await self._gathered_slots(), BATCH))
         for waiting in leased:
             self._waiting[waiting.job.subscription_id].append(waiting)
         for subscription in {waiting.job.subscription_id for waiting in leased}:
@@ -166,13 +167,14 @@ class Worker:
         self._freed.set()
         self._on_reported()
 
-    async def _free_slots(self) -> int:
+    async def _until_freed(self) -> None:
+        """No longer than a moment, and nothing is leased after it in the same step: it may be time to stop."""
+        self._freed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._freed.wait(), _LONGEST_WAIT)
+
+    async def _gathered_slots(self) -> int:
         """A few at once rather than one by one, but without keeping a free slot waiting."""
-        if not self._free:
-            self._freed.clear()
-            # No longer, as it may be time to stop.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), _LONGEST_WAIT)
         if self._free < min(BATCH, self._limits.slots) // 4 and self._sending:
             await asyncio.sleep(_GATHERING)
         return self._free
