@@ -15,7 +15,7 @@ SEED = 1
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_nothing_is_lost_doubled_or_left_under_fire(own_kind: str, tmp_path: Path) -> None:
-    """Issue 10: 2,000 events × 3 subscriptions, ≥ 10 kills, 2 zombies, 1 database restart; in every ordinary run."""
+    """2,000 events × 3 subscriptions, ≥ 10 kills, 2 zombies, 1 database restart; in every ordinary run."""
     report = await run(own_kind, COMMIT, SEED, tmp_path / "first")
     assert not report.problems, report
     assert report.kills >= 10
@@ -51,7 +51,7 @@ async def test_a_bug_planted_into_the_processes_is_found_under_fire(own_kind: st
 @pytest.mark.alone
 @pytest.mark.timeout(2400)
 async def test_nothing_is_lost_doubled_or_left_in_a_night(own_kind: str, tmp_path: Path) -> None:
-    """Issue 10: ≥ 50,000 events, ≥ 200 kills, ≥ 20 restarts, and each of the rare things at least ten times."""
+    """≥ 50,000 events, ≥ 200 kills, ≥ 20 restarts, and each of the rare things at least ten times."""
     report = await run(own_kind, NIGHTLY, SEED, tmp_path)
     assert not report.problems, report
     assert not report.rare, report

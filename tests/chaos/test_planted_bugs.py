@@ -33,6 +33,6 @@ async def test_a_planted_bug_is_found(engine: Database, tmp_path: Path, name: st
 
 
 def test_there_are_enough_of_them_and_no_story_is_without_one() -> None:
-    """Issue 10: at least 15."""
+    """At least 15."""
     assert len(PLANTS) >= 15
     assert {plant.story for plant in PLANTS.values()} == set(STORIES)

@@ -27,7 +27,6 @@ def test_every_role_is_killed_and_everything_else_is_broken_as_often_as_the_tier
 
 
 def test_the_tiers_are_as_large_as_promised() -> None:
-    """Issue 10, tiers."""
     assert COMMIT.events >= 2_000
     assert COMMIT.counts["kill"] >= 10
     assert COMMIT.counts["freeze"] >= 2
@@ -49,5 +48,4 @@ def test_every_way_to_restart_the_database_comes_up() -> None:
 
 
 def test_there_are_several_of_every_role() -> None:
-    """Issue 10, harness."""
     assert all(len(names_of(role)) >= 2 for role in ROLES)

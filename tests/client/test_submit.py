@@ -1,4 +1,4 @@
-"""`tidings.submit_task` in the caller's own transaction, the same through every driver. Issue 7.1, ruling 13."""
+"""`tidings.submit_task` in the caller's own transaction, the same through every driver. Ruling 13."""
 
 import datetime
 from collections.abc import AsyncIterator

@@ -194,7 +194,7 @@ async def test_whatever_is_typed_is_answered(world: Deliveries, sign_in: SignIn)
 
 
 async def test_one_page_tells_the_whole_story_in_its_order(world: Deliveries, sign_in: SignIn) -> None:
-    """Accepted, routed, tried, given up, requeued by somebody, and the new generation (issue 9, 2)."""
+    """Accepted, routed, tried, given up, requeued by somebody, and the new generation."""
     await world.deliver(1)
     operator = await sign_in("operator")
     assert "It was requeued." in await operator.after("/dead-letters/1/requeue", event=1)

@@ -1,4 +1,4 @@
-"""A standby takes over under load (issue 10, 7; reliability.md §4, C3 and C4)."""
+"""A standby takes over under load (C3 and C4)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Three worker hosts, two orchestrator hosts and a database, each with its own address (issue 10, 8; C14, C15)."""
+"""Three worker hosts, two orchestrator hosts and a database, each with its own address (C14, C15)."""
 
 from pathlib import Path
 

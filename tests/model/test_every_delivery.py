@@ -97,7 +97,7 @@ def explored(world: World) -> Explored[Delivery]:
 
 
 def test_no_reachable_state_of_a_delivery_is_wrong() -> None:
-    """Issue 10: every reachable state against the invariants, and an end in sight from each of them."""
+    """Every reachable state against the invariants, and an end in sight from each of them."""
     found = explored(World())
     assert found.wrongs == []
     assert [*found.stuck(has_ended)] == []

@@ -160,7 +160,6 @@ def drive(database: Database, examples: int, steps: int, phases: Sequence[Phase]
     [(100, 30), pytest.param(1_000, 50, marks=[pytest.mark.full, pytest.mark.timeout(3600)])],
 )
 def test_the_steps_do_what_the_model_says(migrated: Database, examples: int, steps: int) -> None:
-    """Issue 10, model."""
     drive(migrated, examples, steps)
 
 

@@ -26,7 +26,7 @@ async def counters(engine: Database) -> AsyncIterator[Counters]:
 
 @pytest.mark.parametrize("size", [3_000, pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.timeout(600)])])
 async def test_a_batch_costs_the_same_wherever_it_is(engine: Database, counters: Counters, size: int) -> None:
-    """Issue 4: cost per batch flat."""
+    """However long the list: the cost of a batch is flat."""
     scene = Scene(engine, await engine.open("dead_letter_operator"))
     subscription = await scene.subscription()
     for _ in range(0, size, 1_000):

@@ -191,7 +191,7 @@ def beyond(found: dict[str, Reads], when: str) -> list[str]:
     indirect=True,
 )
 async def test_what_is_read_does_not_depend_on_how_many_tasks_there_are(tasks: Tasks) -> None:
-    """Issue: rows read per claim the same at 1 thousand and 1 million, 10 priorities, on both engines."""
+    """Rows read per claim the same at 1 thousand and 1 million, 10 priorities, on both engines."""
     experienced = await tasks.experienced()
     await tasks.past.happen()
     wrong = beyond(await tasks.reads_of_the_experienced(experienced), "planned while there was little")

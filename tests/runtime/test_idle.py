@@ -57,7 +57,7 @@ async def until_idle(engine: Database, start: Callable[[Process], Process], prox
 async def test_an_idle_role_asks_no_more_than_it_may(
     engine: Database, start: Callable[[Process], Process], proxy: FaultProxy
 ) -> None:
-    """Issue: "the router may ask 20 times a second with one single-row statement; other idle roles ≤ 2 queries/s"."""
+    """The router may ask "20 times a second with one single-row statement; other idle roles ≤ 2 queries/s"."""
     await until_idle(engine, start, proxy)
     proxy.clear()
     before = int(await engine.value(SERVERS_COUNT[engine.family], "admin"))

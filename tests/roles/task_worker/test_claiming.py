@@ -49,7 +49,7 @@ async def test_a_claimed_task_is_marked_for_everyone_to_see(scene: Scene) -> Non
 
 
 async def test_tasks_run_by_priority_then_due_time_then_id(scene: Scene) -> None:
-    """Issue: priority, then due time, then id; a small number comes first (seed 003)."""
+    """Priority, then due time, then id; a small number comes first (seed 003)."""
     late_low = await scene.submit(count=2, priority=20, due_since=50)
     young_high = await scene.submit(count=2, priority=1, due_since=5)
     old_high = await scene.submit(count=1, priority=1, due_since=500)
@@ -223,7 +223,7 @@ async def test_four_workers_run_each_task_once(scene: Scene, told: list[Notice])
 
 @pytest.mark.slow
 async def test_eight_claimers_lose_few_races_and_leave_nothing(scene: Scene) -> None:
-    """Issue: lost races ≤ 10 %."""
+    """Lost races ≤ 10 %."""
     await scene.submit(count=4000)
     engines = [await scene.database.open("task_worker") for _ in range(8)]
     claimers = [Claimer(engine, f"c{number}") for number, engine in enumerate(engines)]

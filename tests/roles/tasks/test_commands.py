@@ -54,7 +54,7 @@ async def test_what_has_not_failed_for_good_is_not_retried(queue: Queue, operato
 
 
 async def test_an_archived_task_is_submitted_anew_under_its_key(queue: Queue, operator: Engine) -> None:
-    """Issue 7.5: "retry (from status 4 and from history)"; the archived one stays what it was."""
+    """From status 4 and from history; the archived one stays what it was."""
     old = [
         *await queue.ended(status=4, priority="1", max_retries="7", correlation_id="'c-1'", retry_count="7"),
         *await queue.ended(status=2),

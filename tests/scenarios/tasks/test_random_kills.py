@@ -16,7 +16,7 @@ from tests.chaos.schedule import MANY_TASKS, TASKS, Tier
     ids=lambda tier: tier.name,
 )
 async def test_every_task_ends_in_exactly_one_place_with_one_outcome(own_kind: str, tmp_path: Path, tier: Tier) -> None:
-    """Issue 7, proofs. Two real processes of each role; the submitters', the handlers' and the tables' words agree.
+    """Two real processes of each role; the submitters', the handlers' and the tables' words agree.
 
     No task is lost, none ends twice, none runs more often than its retries say, none is in two places at any commit.
     """
