@@ -244,7 +244,7 @@ async def test_no_more_plain_handlers_run_at_once_than_there_are_threads(scene: 
 
 
 async def test_a_handler_that_blocks_the_event_loop_still_gives_signs_of_life(scene: Scene) -> None:
-    """A heartbeat extends the visibility. It comes from a thread of its own, so nothing of ours can be asked meanwhile."""
+    """A heartbeat keeps a task. It comes from a thread of its own, so nothing of ours can be asked meanwhile."""
     (task,) = await scene.submit()
     handlers = Handlers()
     heard = list[datetime.datetime]()
