@@ -159,7 +159,7 @@ def drive(database: Database, examples: int, steps: int, phases: Sequence[Phase]
     ("examples", "steps"),
     [
         # Seventeen seconds alone; beside two others in a process that has run many tests it took more than two minutes.
-        pytest.param(100, 30, marks=pytest.mark.timeout(900)),
+        pytest.param(100, 30, marks=[pytest.mark.alone, pytest.mark.timeout(600)]),
         pytest.param(1_000, 50, marks=[pytest.mark.full, pytest.mark.timeout(3600)]),
     ],
 )
