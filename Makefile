@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder -q
 # Under fire, one after the other: what waits for a processor looks like what is dead.
-ALONE := $(BIN)/python -m pytest -q tests/chaos tests/machines tests/model tests/scenarios/tasks
+ALONE := $(BIN)/python -m pytest -q tests/chaos tests/machines tests/scenarios/tasks
 
 .DEFAULT_GOAL := help
 .PHONY: help setup servers demo test test-fast test-full chaos check bench bench-quick docs release-check lock clean

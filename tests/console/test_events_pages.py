@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from tests.console.deliveries import HOSTILE, QUOTED, Deliveries, ago
 from tests.console.test_rights import FORM, OPEN
 from tests.console.visitor import Visitor
 from tests.support.database import Database
+from tidings.console import events
+from tidings.model.explanation import Explanation
 from tidings.roles.observer import pages, searching
 from tidings.roles.observer.why import why
 
@@ -28,9 +31,7 @@ async def all_pages(visitor: Visitor, path: str) -> list[int]:
     while True:
         text = await visitor.text(path)
         found += listed(text)
-        following = NEXT.findall(text) or re.findall(
-            r'class="button primary" href="(/events\?[^"]*cursor=[^"]+)"', text
-        )
+        following = NEXT.findall(text) or LOOK_ON.findall(text)
         if not following:
             return found
         path = html.unescape(following[0])
@@ -285,6 +286,26 @@ async def test_a_page_looks_again_until_nothing_more_will_happen(world: Deliveri
     await world.deliver(0)
     assert (await viewer.get("/events/1/live", **{"HX-Request": "true"})).status_code == 286
     assert "hx-get" not in await viewer.text("/events/1")
+
+
+async def test_a_page_looks_again_as_long_as_it_shows_something_unfinished(
+    world: Deliveries, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page is made of is read in several statements, and things happen between them."""
+    await world.deliver(1)
+    operator = await sign_in("operator")
+    saga = await world.value("SELECT id FROM webhook_delivery_sagas WHERE status = 'Completed'")
+
+    async def then_somebody_resends(*asked: Any) -> Explanation:
+        answer = await why(*asked)
+        await operator.post(f"/sagas/{saga}/resend")
+        return answer
+
+    monkeypatch.setattr(events, "why", then_somebody_resends)
+    response = await operator.get("/events/1/live", **{"HX-Request": "true"})
+    assert "Pending" in response.text
+    assert response.status_code == 200
+    assert 'hx-get="/events/1/live"' in await operator.text("/events/1")
 
 
 async def test_a_payload_is_laid_out_or_as_written_or_a_file(world: Deliveries, sign_in: SignIn) -> None:

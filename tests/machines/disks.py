@@ -36,11 +36,13 @@ class Disk:
         self._place = place
         self._ballast = place / "ballast"
 
-    def mount(self) -> None:
-        self._place.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "none", str(self._place)], check=True)
+    @classmethod
+    def mounted(cls, place: Path) -> "Disk":
+        place.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "none", str(place)], check=True)
         if run_as := unprivileged.identity():
-            os.chown(self._place, run_as["user"], run_as["group"])
+            os.chown(place, run_as["user"], run_as["group"])
+        return cls(place)
 
     def unmount(self) -> None:
         subprocess.run(["umount", "--lazy", str(self._place)], check=True)
@@ -56,42 +58,48 @@ class Disk:
         self._ballast.unlink(missing_ok=True)
 
 
-class _OnSmallDisk:
+class SmallPostgres(PostgresServer):
     """`disk` has the tables; what is written ahead is elsewhere, as it is advised to be."""
 
     disk: Disk
 
-    def _install(self) -> None:
-        place: Path = self.directory / "disk"  # type: ignore[attr-defined]
-        self.disk = Disk(place)
-        self.disk.mount()
-        super()._install()  # type: ignore[misc]
-        if isinstance(self, PostgresServer):
-            # Not by Python, which would give it to ourselves.
-            subprocess.run(["mv", self.data / "pg_wal", self.directory / "wal"], check=True)
-            (self.data / "pg_wal").symlink_to(self.directory / "wal")
-
     @property
     def data(self) -> Path:
-        return Path(self.directory / "disk" / "data")  # type: ignore[attr-defined]
+        return self.directory / "disk" / "data"
+
+    def _install(self) -> None:
+        self.disk = Disk.mounted(self.directory / "disk")
+        super()._install()
+        # Not by Python, which would give it to ourselves.
+        subprocess.run(["mv", self.data / "pg_wal", self.directory / "wal"], check=True)
+        (self.data / "pg_wal").symlink_to(self.directory / "wal")
 
     def _leave(self) -> None:
         self.disk.unmount()
-        super()._leave()  # type: ignore[misc]
+        super()._leave()
 
 
-class SmallPostgres(_OnSmallDisk, PostgresServer):
-    pass
+class SmallMariaDB(MariaDBServer):
+    """The same."""
 
+    disk: Disk
 
-class SmallMariaDB(_OnSmallDisk, MariaDBServer):
+    @property
+    def data(self) -> Path:
+        return self.directory / "disk" / "data"
+
     def _install(self) -> None:
+        self.disk = Disk.mounted(self.directory / "disk")
         super()._install()
         log = self.directory / "log"
         log.mkdir()
         subprocess.run(["mv", self.data / "ib_logfile0", log], check=True)
         if run_as := unprivileged.identity():
             os.chown(log, run_as["user"], run_as["group"])
+
+    def _leave(self) -> None:
+        self.disk.unmount()
+        super()._leave()
 
     def _command(self) -> list[str]:
         return [*super()._command(), f"--innodb-log-group-home-dir={self.directory / 'log'}"]
@@ -104,8 +112,7 @@ class PostgresWithSmallLog(PostgresServer):
 
     def _install(self) -> None:
         super()._install()
-        self.disk = Disk(self.directory / "disk")
-        self.disk.mount()
+        self.disk = Disk.mounted(self.directory / "disk")
         subprocess.run(["mv", self.data / "pg_wal", self.directory / "disk" / "wal"], check=True)
         (self.data / "pg_wal").symlink_to(self.directory / "disk" / "wal")
 

@@ -95,26 +95,23 @@ def _ip(words: str, within: str = "") -> None:
     subprocess.run([*enter, "ip", *words.split()], check=True, timeout=20)
 
 
-class _Reachable:
-    """Listens on all addresses."""
+class ReachablePostgres(PostgresServer):
+    """Listens on all addresses, and lets the hosts in."""
 
     def _install(self) -> None:
-        super()._install()  # type: ignore[misc]
-        if isinstance(self, PostgresServer):
-            with (self.data / "pg_hba.conf").open("a") as file:
-                file.writelines(f"host all all {one}.0/24 scram-sha-256\n" for one in (NETWORK, SECOND_WAY))
+        super()._install()
+        with (self.data / "pg_hba.conf").open("a") as file:
+            file.writelines(f"host all all {one}.0/24 scram-sha-256\n" for one in (NETWORK, SECOND_WAY))
 
     def _command(self) -> list[str]:
-        option = "--listen_addresses=*" if isinstance(self, PostgresServer) else "--bind-address=0.0.0.0"
-        return [*super()._command(), option]  # type: ignore[misc]
+        return [*super()._command(), "--listen_addresses=*"]
 
 
-class ReachablePostgres(_Reachable, PostgresServer):
-    pass
+class ReachableMariaDB(MariaDBServer):
+    """Listens on all addresses."""
 
-
-class ReachableMariaDB(_Reachable, MariaDBServer):
-    pass
+    def _command(self) -> list[str]:
+        return [*super()._command(), "--bind-address=0.0.0.0"]
 
 
 SERVERS = {"postgresql": ReachablePostgres, "mariadb": ReachableMariaDB}

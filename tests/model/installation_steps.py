@@ -17,6 +17,7 @@ from tidings.decisions.pacing import FlowLimits
 from tidings.decisions.retrying import Backoff
 from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.dead_letters.requeueing import requeue
+from tidings.roles.orchestrator.hints import Hints
 from tidings.roles.orchestrator.orchestrator import Orchestrator
 from tidings.roles.router.router import Router
 from tidings.roles.worker.worker import Worker, WorkerLimits
@@ -154,10 +155,12 @@ class Steps:
         await self.sql("UPDATE webhook_delivery_jobs SET lease_until = created_at WHERE status = 'Leased'")
 
     async def make_due(self) -> None:
+        """Time goes on, played by data: hours pass for the sagas and none for the orchestrator, whose hints go too."""
         await self.sql(
             "UPDATE webhook_delivery_sagas SET next_attempt_at = next_attempt_at - INTERVAL '2' HOUR"
             f" WHERE status = 'PendingRetry' AND subscription_id >= {self.first_subscription}"
         )
+        self.orchestrator._hints = Hints()
 
     async def requeue(self) -> None:
         rows = await self.sql(f"SELECT id FROM dead_letters WHERE subscription_id >= {self.first_subscription}")

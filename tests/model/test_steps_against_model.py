@@ -157,11 +157,7 @@ def drive(database: Database, examples: int, steps: int, phases: Sequence[Phase]
 
 @pytest.mark.parametrize(
     ("examples", "steps"),
-    [
-        # Seventeen seconds alone; beside two others in a process that has run many tests it took more than two minutes.
-        pytest.param(100, 30, marks=[pytest.mark.alone, pytest.mark.timeout(600)]),
-        pytest.param(1_000, 50, marks=[pytest.mark.full, pytest.mark.timeout(3600)]),
-    ],
+    [(100, 30), pytest.param(1_000, 50, marks=[pytest.mark.full, pytest.mark.timeout(3600)])],
 )
 def test_the_steps_do_what_the_model_says(migrated: Database, examples: int, steps: int) -> None:
     drive(migrated, examples, steps)

@@ -23,7 +23,9 @@ UNITS = sorted([*(OPERATING / "systemd").glob("*.service"), *(OPERATING / "syste
 SYSTEMD = shutil.which("systemd-analyze")
 
 
-@pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is missing: apt-get install systemd")
+@pytest.mark.skipif(
+    SYSTEMD is None, reason="systemd-analyze is missing: apt-get install systemd (scripts/install-servers)"
+)
 def test_systemd_has_nothing_to_say_against_the_units(tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "tidings"
     for unit in UNITS:

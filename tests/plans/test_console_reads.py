@@ -12,6 +12,7 @@ from tests.console.visitor import Visitor
 from tests.plans.counters import Counters, Reads, counters_of
 from tests.support.database import Database
 from tidings.api.app import build
+from tidings.api.front import Front
 from tidings.api.server import open_api
 from tidings.db.accounts import ALL_ROLES
 from tidings.decisions.keys import check_new_key
@@ -52,9 +53,9 @@ class Console:
         assert response.status_code in GOOD, f"{page}: {response.status_code}"
         return await self._counters.read("observer")
 
-    def _client(self, app: object) -> httpx.AsyncClient:
+    def _client(self, app: Front) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            transport=httpx.ASGITransport(app),  # type: ignore[arg-type]
+            transport=httpx.ASGITransport(app),
             base_url=URL,
             headers={"Accept": "text/html"},
             cookies=self._cookies,

@@ -71,7 +71,8 @@ async def plan_of(session: Any, statement: Statement) -> dict[str, Any]:
     await session.execute(f"PREPARE it AS {numbered_text(statement)}")
     said = await session.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE it{f'({nothing})' if nothing else ''}")
     await session.execute("DEALLOCATE it")
-    return json.loads(said)[0]["Plan"]  # type: ignore[no-any-return]
+    plan: dict[str, Any] = json.loads(said)[0]["Plan"]
+    return plan
 
 
 def read_whole(plan: dict[str, Any], *, is_joined: bool = False) -> set[str]:

@@ -10,7 +10,7 @@ from tidings.console import payloads
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
 from tidings.console.page import ROWS, Page
-from tidings.console.story import deliveries_of, steps_of
+from tidings.console.story import deliveries_of, is_over, steps_of
 from tidings.errors import NotFound
 from tidings.model.dead_letter import RequeueOutcome
 from tidings.model.explanation import Explanation
@@ -68,29 +68,32 @@ async def _fates(page: Page, items: list[Any]) -> dict[int, dict[str, int]]:
 
 
 async def show(page: Page) -> Response:
+    explanation = await _why(page)
     try:
         story = await _story(page)
     except NotFound:
         if page.own:
             raise
-        return page.show("events/absent.html", 404, id=page.id, why=await _why(page))
+        return page.show("events/absent.html", 404, id=page.id, why=explanation)
     raw = page.query["view"] == "raw"
     payload = payloads.shown(story.event["payload"], raw=raw)
-    return page.show("events/show.html", **await _told(page, story), payload=payload, raw=raw)
+    return page.show("events/show.html", **_told(page, explanation, story), payload=payload, raw=raw)
 
 
 async def live(page: Page) -> Response:
     """The part of the page that changes while the event is on its way."""
-    told = await _told(page, await _story(page))
-    return page.show("events/live.html", _ENOUGH if told["why"].is_over else 200, **told)
+    told = _told(page, await _why(page), await _story(page))
+    return page.show("events/live.html", _ENOUGH if told["is_over"] else 200, **told)
 
 
-async def _told(page: Page, story: Story) -> dict[str, Any]:
+def _told(page: Page, explanation: Explanation, story: Story) -> dict[str, Any]:
+    """Read one after the other, the two may tell of different moments: the page looks again until both have ended."""
     chosen = Fields(page.query, page.words).whole("subscription")
     return {
         "event": story.event,
         "story": story,
-        "why": await _why(page),
+        "why": explanation,
+        "is_over": explanation.is_over and is_over(story),
         "steps": steps_of(story, page.now, chosen),
         "deliveries": deliveries_of(story),
         "chosen": chosen,

@@ -80,6 +80,11 @@ def deliveries_of(story: Story) -> list[Delivery]:
     return [Delivery(id, saga, letters.get(saga["id"])) for id, saga in sorted(latest.items())]
 
 
+def is_over(story: Story) -> bool:
+    """No delivery that is shown will change by itself."""
+    return not any(SAGA_MOVES[SagaStatus(saga["status"])] for saga in story.event["sagas"])
+
+
 def _routing(event: Row) -> Iterator[Step]:
     yield Step(event["created_at"], "accepted", "good", event)
     for attempt in event["route_attempts"]:
