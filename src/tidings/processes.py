@@ -45,6 +45,8 @@ _SESSIONS = 3
 _AFTER_THE_ORCHESTRATOR = 0.06
 # Nobody wakes the router after a transaction of the application: so long it may take to notice.
 _SECONDS_BETWEEN_GLANCES_AT_THE_LOG = 0.06
+# Where the orchestrator can't be woken it is half a second before it looks: little is won by an earlier glance.
+_SECONDS_IF_NOBODY_CAN_BE_WOKEN = 0.13
 _SECONDS_BETWEEN_CLEANINGS = 1.0
 _SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_BETWEEN_ARCHIVINGS = 10.0
@@ -77,7 +79,9 @@ def activities(found: Installation, names: list[str], router: str = DEFAULT_ROUT
     """What is to be run, for the supervisor."""
     wakeups = Wakeups(names)
     steps = [name for name in names if name != API]
-    all = [Activity(name, partial(_run, found, name, _process(name, router), wakeups)) for name in steps]
+    routing = partial(_routing, router=router, is_orchestrator_here="orchestrator" in names)
+    processes = PROCESSES | {"router": Process("event_router", routing)}
+    all = [Activity(name, partial(_run, found, name, processes[name], wakeups)) for name in steps]
     if found.settings.database.notify != "off":
         all.append(Activity("wake-ups", partial(_wake_others, found, PROCESSES[names[0]].role, wakeups)))
     server = found.settings.server
@@ -88,10 +92,6 @@ def activities(found: Installation, names: list[str], router: str = DEFAULT_ROUT
         if API in names:
             all.append(Activity(API, _serving(found, shown, wakeups)))
     return all
-
-
-def _process(name: str, router: str) -> Process:
-    return Process("event_router", partial(_routing, router=router)) if name == "router" else PROCESSES[name]
 
 
 async def _run(found: Installation, name: str, process: Process, wakeups: Wakeups, stopping: asyncio.Event) -> None:
@@ -143,8 +143,17 @@ async def _present(engine: Engine, worker_id: str, name: str) -> AsyncIterator[N
 
 @asynccontextmanager
 async def _routing(
-    found: Installation, engine: Engine, worker_id: str, ring: Ring, router: str = DEFAULT_ROUTER
+    found: Installation,
+    engine: Engine,
+    worker_id: str,
+    ring: Ring,
+    router: str = DEFAULT_ROUTER,
+    *,
+    is_orchestrator_here: bool = False,
 ) -> AsyncIterator[Work]:
+    wakes = is_orchestrator_here or engine.can_notify
+    pace = Pace(_SECONDS_BETWEEN_GLANCES_AT_THE_LOG if wakes else _SECONDS_IF_NOBODY_CAN_BE_WOKEN)
+
     def on_routed(done: Pass) -> None:
         if done.sagas:
             ring("orchestrator")
@@ -157,7 +166,7 @@ async def _routing(
         return (await one.step()).did_work
 
     try:
-        yield Work(step, one.look, Pace(_SECONDS_BETWEEN_GLANCES_AT_THE_LOG), gathering=True)
+        yield Work(step, one.look, pace, gathering=True)
     finally:
         await one.close()
 

@@ -3,8 +3,7 @@
 import asyncio
 import datetime
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import asyncmy
@@ -71,6 +70,8 @@ class _QuietCursor(DictCursor):
 class MysqlSession:
     def __init__(self, connection: Any, server: Server) -> None:
         self._connection = connection
+        # One for all: idle roles come by here many times a second, and a cursor each time takes a fifth of a look.
+        self._cursor: Any = _QuietCursor(connection)
         self.server = server
         self.is_lost = False
 
@@ -103,16 +104,11 @@ class MysqlSession:
         self._connection.close()
 
     async def _execute(self, text: str) -> tuple[Sequence[Row], int]:
-        with self._our_words():
-            async with self._connection.cursor(_QuietCursor) as cursor:
-                await cursor.execute(text)
-                rows: Sequence[Row] = await cursor.fetchall() if cursor.description else ()
-                return rows, int(cursor.rowcount)
-
-    @contextmanager
-    def _our_words(self) -> Iterator[None]:
+        cursor = self._cursor
         try:
-            yield
+            await cursor.execute(text)
+            rows: Sequence[Row] = await cursor.fetchall() if cursor.description else ()
+            return rows, int(cursor.rowcount)
         except MySQLError as error:
             self.is_lost |= _code(error) in _LOST | _READ_ONLY or _is_of_the_driver(error)
             raise _in_our_words(error) from error
