@@ -162,8 +162,9 @@ async def _routing(
 
     one = Router(engine, router, on_routed=on_routed)
 
-    async def step() -> bool:
-        return (await one.step()).did_work
+    async def step() -> int:
+        done = await one.step()
+        return max(done.read, done.did_work)
 
     try:
         yield Work(step, one.look, pace, gathering=True)
@@ -177,11 +178,11 @@ async def _orchestrating(found: Installation, engine: Engine, worker_id: str, ri
     limits = FlowLimits(flow.active_jobs_max, flow.window_start, flow.window_max)
     one = Orchestrator(engine, retry_policy(found.settings), limits)
 
-    async def step() -> bool:
+    async def step() -> int:
         done = await one.step()
         if done.started:
             ring("worker")
-        return done.did_work
+        return done.moves
 
     yield Work(step, one.look, gathering=True)
 

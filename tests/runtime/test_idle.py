@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -31,13 +31,6 @@ SERVERS_COUNT = {
     "postgresql": "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()",
     "mysql": "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'QUESTIONS'",
 }
-
-
-@pytest.fixture
-async def proxy(engine: Database) -> AsyncIterator[FaultProxy]:
-    proxy = FaultProxy(engine.server.port, engine.kind).start()
-    yield proxy
-    proxy.stop()
 
 
 async def until_idle(engine: Database, start: Callable[[Process], Process], proxy: FaultProxy) -> None:
@@ -69,7 +62,8 @@ async def test_an_idle_role_asks_no_more_than_it_may(
     most |= {"cleaner": 2 * SECONDS + 1, "signs of life": len(ROLES) + 1}
     assert {role: (count, most[role]) for role, count in asked.items() if count > most[role]} == {}
     assert proxy.seen.count("router.glance") > 10 * SECONDS
-    assert by_the_server < 30 * SECONDS + 20
+    # Nobody asks by another way. What came before is counted too where the server is late with its count.
+    assert by_the_server < 40 * SECONDS + 20
 
 
 async def test_an_idle_system_finds_what_nobody_told_it(

@@ -1,6 +1,7 @@
 """How a saga goes on: after the result of its job, and when its time has come (seed r01 §6–8)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.decisions.retrying import Backoff, retry_delay
 from tidings.model.job import JobStatus
@@ -15,8 +16,7 @@ class RetryPolicy:
     backoff: Backoff
 
 
-@dataclass(frozen=True)
-class JobResult:
+class JobResult(NamedTuple):
     """What a finished job reported, and the saga it belongs to as it stands."""
 
     job_id: int

@@ -19,7 +19,7 @@ def width_of_the_unknown(max_in_flight: int, slots: int, taken: int) -> int:
 
 
 def slots_for_the_slow(slots: int) -> int:
-    """Of all subscriptions whose requests take long together: however many hang, the others have as many."""
+    """Beside the others, of all subscriptions whose requests take long together."""
     return max(1, slots // 2)
 
 

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.model.lane import Moment
 
@@ -26,8 +27,7 @@ class FlowLimits:
     window_max: int
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """How many jobs of a lane may be active. `failures` are those in a row; the rest counts results of this round.
 
     A round is as many results as the window has places. Eight failures in a row halve it and end the round early.
@@ -48,16 +48,16 @@ class Window:
     @property
     def shared(self) -> "Window":
         """What others are told of it."""
-        return replace(self, good=0, bad=0)
+        return self._replace(good=0, bad=0)
 
 
 def after_success(window: Window, was_limit: bool, limits: FlowLimits) -> Window:
     """`was_limit`: all places were taken, and more would have been."""
-    return _counted(replace(window, failures=0, good=window.good + 1), was_limit, limits)
+    return _counted(window._replace(failures=0, good=window.good + 1), was_limit, limits)
 
 
 def after_failure(window: Window, at: Moment, error_code: str, was_limit: bool, limits: FlowLimits) -> Window:
-    failed = replace(window, failures=window.failures + 1, failed_at=at, error_code=error_code, bad=window.bad + 1)
+    failed = window._replace(failures=window.failures + 1, failed_at=at, error_code=error_code, bad=window.bad + 1)
     return _counted(failed, was_limit, limits)
 
 
@@ -71,14 +71,14 @@ def _counted(window: Window, was_limit: bool, limits: FlowLimits) -> Window:
         size = max(1, size // 2)
     elif 4 * window.bad <= results and (was_limit or size < limits.window_start):
         size = min(2 * size, limits.window_max)
-    return replace(window, size=size, good=0, bad=0)
+    return window._replace(size=size, good=0, bad=0)
 
 
 def rested(window: Window, idle_seconds: float, limits: FlowLimits) -> Window:
     """After a long hold, or a long time without work, it is no wider than at first."""
     if idle_seconds < SECONDS_UNTIL_RELEARNT or window.size <= limits.window_start:
         return window
-    return replace(window, size=limits.window_start, good=0, bad=0)
+    return window._replace(size=limits.window_start, good=0, bad=0)
 
 
 def merged(own: Window, base: Window, shared: Window, limits: FlowLimits) -> Window:
@@ -91,7 +91,7 @@ def merged(own: Window, base: Window, shared: Window, limits: FlowLimits) -> Win
     if own.failures >= base.failures:
         failures += shared.failures - base.failures
     last = max(own, shared, key=lambda one: one.failed_at.timestamp() if one.failed_at else 0.0)
-    return replace(own, size=size, failures=max(0, failures), failed_at=last.failed_at, error_code=last.error_code)
+    return own._replace(size=size, failures=max(0, failures), failed_at=last.failed_at, error_code=last.error_code)
 
 
 def next_turn(lanes: Sequence[int], last: int, most: int = LANES_AT_ONCE) -> list[int]:

@@ -16,7 +16,8 @@ from tidings.runtime.bell import Bell
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import StepFailed, StopOverdue
 
-Step = Callable[[], Awaitable[bool]]
+Step = Callable[[], Awaitable[int]]
+"""Returns how much it did; a bool will do."""
 
 IDLE_PAUSE = 0.05
 LONGEST_PAUSE = 5.0
@@ -26,6 +27,9 @@ SECONDS_TO_FINISH = 5.0
 SECONDS_ALERT = 2.0
 # However often a bell is rung, so long is between two steps of which the first found nothing.
 SECONDS_GATHERING = 0.02
+# A step of so many rows is worth waiting for: statements for twice as many cost little more. With the same in the
+# outbox a delivery takes a tenth less of all processors, and the first one in an idle system waits for nobody.
+MANY, SECONDS_GATHERING_MANY = 50, 0.04
 # With the signs of life of its process, an idle role asks twice a second.
 SECONDS_BETWEEN_LOOKS = 0.53
 # A look that takes long, since the server keeps dead rows for somebody, is made so seldom that it takes this part.
@@ -52,14 +56,14 @@ class Pace:
 
 @dataclass(frozen=True)
 class Work:
-    """`step` says whether there was something to do, `look` whether a step would find something.
+    """`step` says how much there was to do, `look` whether a step would find something.
 
     A role that is `gathering` waits as long after a step with work: what comes meanwhile is one batch, and in a process
     of several roles the next one in line has its turn.
     """
 
     step: Step
-    look: Step | None = None
+    look: Callable[[], Awaitable[bool]] | None = None
     pace: Pace = Pace()
     gathering: bool = False
 
@@ -90,12 +94,12 @@ async def _go_on(role: str, work: Work, stopping: asyncio.Event, bell: Bell) -> 
         began = time.monotonic()
         is_alert = began - worked_at < SECONDS_ALERT
         try:
-            busy = False
+            busy = 0
             if is_rung or is_alert or work.look is None or await work.look():
                 await asyncio.sleep(max(0.0, next_step_at - time.monotonic()))
                 stepped_at = time.monotonic()
                 busy = await work.step()
-                next_step_at = stepped_at + (SECONDS_GATHERING if work.gathering or not busy else 0)
+                next_step_at = stepped_at + _until_next_step(busy, work.gathering)
             failures = 0
         except TidingsError as error:
             failures += 1
@@ -109,6 +113,13 @@ async def _go_on(role: str, work: Work, stopping: asyncio.Event, bell: Bell) -> 
         took = time.monotonic() - began
         seconds = IDLE_PAUSE if is_alert else _seldom(took, work.pace.until_next(time.time() - spread))
         is_rung = await bell.heard(seconds)
+
+
+def _until_next_step(busy: int, gathering: bool) -> float:
+    """From the beginning of the last one, which did so much."""
+    if busy and not gathering:
+        return 0.0
+    return SECONDS_GATHERING_MANY if busy >= MANY else SECONDS_GATHERING
 
 
 def _seldom(took: float, seconds: float) -> float:

@@ -5,6 +5,7 @@ While one batch is on its way the next one gathers; a database that is away lose
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -13,6 +14,8 @@ from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import ReportDelayed
 
 BATCH = 500
+# After a batch of so many the next one gathers for at least so long: a transaction for twice as many costs little more.
+MANY, SECONDS_GATHERING = 32, 0.025
 LONGEST_PAUSE = 2.0
 
 Done = TypeVar("Done")
@@ -75,5 +78,8 @@ class Outbox(Generic[Done, Undone]):
     async def _flush(self) -> None:
         while self.unheard:
             done, undone = self._done[:BATCH], self._undone[:BATCH]
+            began = time.monotonic()
             await self._say(done, undone)
             del self._done[: len(done)], self._undone[: len(undone)]
+            if len(done) >= MANY and not self._closing:
+                await asyncio.sleep(max(0.0, began + SECONDS_GATHERING - time.monotonic()))

@@ -9,9 +9,9 @@ from tidings.model.depths import Depths
 from tidings.telemetry.bus import listen
 from tidings.telemetry.notices import (
     ActivityCrashed,
+    DeliveriesSucceeded,
     DeliveryCrashed,
     DeliveryFailed,
-    DeliverySucceeded,
     EventNotRouted,
     EventsRouted,
     JobsGivenBack,
@@ -26,7 +26,9 @@ from tidings.telemetry.notices import (
     SagaCompleted,
     SagaDeadLettered,
     SagaRetryScheduled,
+    SagasCompleted,
     SagasRequeued,
+    SagasStarted,
     SagaStarted,
     StepFailed,
     StepRetried,
@@ -146,7 +148,7 @@ class Metrics:
 
     def _what_is_heard(self) -> Mapping[type[Notice], Callable[[Any], None]]:
         return {
-            DeliverySucceeded: lambda notice: self._ended("delivered", notice.duration_ms),
+            DeliveriesSucceeded: lambda notice: self._ended("delivered", *notice.durations_ms),
             DeliveryFailed: lambda notice: self._ended(notice.error_code, notice.duration_ms),
             DeliveryCrashed: lambda _: self._crashed(),
             JobsLeased: self._leased,
@@ -154,9 +156,9 @@ class Metrics:
             LeaseLost: lambda _: self.lost_fences.inc(),
             LeaseReset: lambda _: self.lease_resets.labels("reset").inc(),
             LeaseExpired: lambda _: self.lease_resets.labels("failed").inc(),
-            SagaStarted: self._moved(SagaStarted),
-            SagaCompleted: self._moved(SagaCompleted),
-            SagaRetryScheduled: self._moved(SagaRetryScheduled),
+            SagasStarted: self._moved(SagaStarted),
+            SagasCompleted: self._moved(SagaCompleted),
+            SagaRetryScheduled: lambda notice: self.sagas.labels(notice.delivery_status).inc(),
             SagaDeadLettered: self._buried,
             SagasRequeued: lambda notice: self.requeued.inc(len(notice.saga_ids)),
             ResultIgnored: lambda _: self.ignored.inc(),
@@ -178,19 +180,20 @@ class Metrics:
             ActivityCrashed: self._trouble("activity_crashed"),
         }
 
-    def _moved(self, kind: type[Notice]) -> Callable[[Notice], None]:
+    def _moved(self, kind: type[Notice]) -> Callable[[SagasStarted | SagasCompleted], None]:
         child = self.sagas.labels(kind.delivery_status)
-        return lambda _: child.inc()
+        return lambda notice: child.inc(notice.sagas)
 
     def _trouble(self, kind: str) -> Callable[[Notice], None]:
         child = self.troubles.labels(kind)
         return lambda _: child.inc()
 
-    def _ended(self, outcome: str, duration_ms: int) -> None:
+    def _ended(self, outcome: str, *durations_ms: int) -> None:
         count, histogram = self._outcomes.get(outcome) or self._outcome(outcome)
-        count.inc()
-        histogram.observe(duration_ms / 1000)
-        self.in_flight.dec()
+        count.inc(len(durations_ms))
+        for duration in durations_ms:
+            histogram.observe(duration / 1000)
+        self.in_flight.dec(len(durations_ms))
 
     def _outcome(self, outcome: str) -> tuple[Any, Any]:
         """Endpoints may answer with any status: so many kinds are told apart, and no more."""

@@ -144,8 +144,15 @@ class RowSetAside(Notice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class SagasStarted(Notice):
+    """For each of so many a job was made."""
+
+    sagas: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaStarted(Notice):
-    """A job was made for it."""
+    """One of them. There are as many as requests: made only where somebody listens."""
 
     delivery_status: ClassVar[str] = "InProgress"
     correlation_id: str
@@ -168,7 +175,16 @@ class AboutResult(Notice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class SagasCompleted(Notice):
+    """So many were delivered."""
+
+    sagas: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SagaCompleted(AboutResult):
+    """One of them; made only where somebody listens."""
+
     delivery_status: ClassVar[str] = "Completed"
     attempt_count: int
 
@@ -270,8 +286,16 @@ class JobsGivenBack(Notice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class DeliveriesSucceeded(Notice):
+    """Endpoints took them, which was reported; so long it took each time. The sagas do not know yet."""
+
+    worker_id: str
+    durations_ms: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class DeliverySucceeded(AboutResult):
-    """The endpoint took it; the saga does not know yet."""
+    """The endpoint took it; nobody else knows yet. There are as many as requests: made only where somebody listens."""
 
     delivery_status: ClassVar[str] = "Completed"
     response_status: int | None

@@ -1,20 +1,19 @@
 """Jobs, a receiver and workers: what the tests of the worker start from. Time is moved by data."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 from typing import Any
 
+from tests.support.at_work import at_work
 from tests.support.database import Database
 from tests.support.receiver import Receiver
 from tests.support.waiting import eventually
 from tidings.courier import Courier, Guard
 from tidings.db.engine import Engine
 from tidings.roles.worker.worker import Worker, WorkerLimits
-from tidings.runtime.loop import keep_going
 from tidings.vault import Vault, seal_secret
 
 LIMITS = WorkerLimits(lease_seconds=60, slots=64, max_in_flight=16, timeout=15, margin=5)
@@ -133,18 +132,8 @@ class Scene:
         while self.couriers:
             await self.couriers.pop().close()
 
-    @asynccontextmanager
-    async def working(self, *workers: Worker) -> AsyncIterator[None]:
-        """They work for the length of the block, and end as a process does that is told to stop."""
-        stopping = asyncio.Event()
-        going = [asyncio.create_task(keep_going("worker", one.step, stopping)) for one in workers]
-        try:
-            yield
-        finally:
-            stopping.set()
-            await asyncio.gather(*going)
-            for one in workers:
-                await one.close()
+    def working(self, *workers: Worker) -> AbstractAsyncContextManager[None]:
+        return at_work("worker", *workers)
 
     async def finished(self, jobs: Sequence[int], timeout: float = 20) -> None:
         async def is_so() -> bool:

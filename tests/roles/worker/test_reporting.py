@@ -1,7 +1,7 @@
 """Reports: in batches, under the token of the lease, heard once whatever happens on the way (rulings 6 and 7)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from tests.support.receiver import Answer
 from tests.support.waiting import eventually
 from tidings.courier import Courier, Request, Result
 from tidings.db import engine as engine_module
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.roles.worker.operations import WorkerOperations
 from tidings.telemetry.notices import DeliveryCrashed, LeaseLost, Notice, ReportDelayed, RowSetAside
 
@@ -21,17 +21,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def proxy(engine: Database) -> Iterator[FaultProxy]:
-    with FaultProxy(engine.server.port, engine.kind) as proxy:
-        yield proxy
-
-
-@pytest.fixture
 async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
     """The worker's way to its database, by way of the proxy."""
-    opened = await open_engine(
-        proxy.url(engine.url("job_worker")), owner="job_worker", names=engine.names, size=3, patience=5
-    )
+    opened = await engine.open("job_worker", through=proxy, size=3, patience=5)
     yield opened
     await opened.close()
 

@@ -1,7 +1,7 @@
 """Takes in the results of finished jobs, each once: the saga's move and the mark on the job are one transaction."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.db.halving import write_by_halves
 from tidings.decisions.advancing import Advance, Buried, Completed, Retried, RetryPolicy, advance
@@ -9,8 +9,7 @@ from tidings.errors import StatementFailed
 from tidings.roles.orchestrator.operations import FinishedJob, OrchestratorOperations
 
 
-@dataclass(frozen=True)
-class Applied:
+class Applied(NamedTuple):
     """One result, and what it meant for its saga."""
 
     job: FinishedJob

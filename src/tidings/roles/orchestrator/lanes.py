@@ -4,7 +4,6 @@ What this one has learnt is written seldom and together; what others have learnt
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from tidings.decisions.advancing import UNKNOWN_ERROR, Completed, Ignored
 from tidings.decisions.pacing import FlowLimits, Window, after_failure, after_success, merged, rested
@@ -91,7 +90,7 @@ class Lanes:
         """The round that is under way goes on."""
         own = self.window(lane)
         size = min(window.size, self._limits.window_max)
-        self._own[lane] = replace(window, size=size, good=own.good, bad=own.bad)
+        self._own[lane] = window._replace(size=size, good=own.good, bad=own.bad)
         self._base[lane] = window.shared
 
 

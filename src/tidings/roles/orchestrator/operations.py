@@ -32,8 +32,7 @@ class Subscription:
         return self.active and self.verified and not self.paused
 
 
-@dataclass(frozen=True)
-class FinishedJob:
+class FinishedJob(NamedTuple):
     """A result, and what the notices about it say."""
 
     result: JobResult
@@ -44,8 +43,7 @@ class FinishedJob:
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True)
-class Lane:
+class Lane(NamedTuple):
     """The sagas of one subscription: how many may start now, and from which due times on to look."""
 
     subscription_id: int
@@ -72,8 +70,7 @@ class UnderWay:
     lanes: list[LaneRow]
 
 
-@dataclass(frozen=True)
-class DueSaga:
+class DueSaga(NamedTuple):
     id: int
     subscription_id: int
     status: SagaStatus
@@ -211,14 +208,24 @@ class OrchestratorOperations(Operations):
 
     async def due_sagas(self, lanes: Sequence[Lane]) -> list[tuple[int, int]]:
         """(subscription, saga), the longest due first in each lane."""
-        rows = await self._rows(
-            "due_sagas", lanes=[(one.subscription_id, one.room, one.pending_since, one.retry_since) for one in lanes]
-        )
+        rows = await self._rows("due_sagas", lanes=lanes)
         return [(row["subscription_id"], row["id"]) for row in rows]
 
     async def lock_due(self, ids: Sequence[int]) -> list[DueSaga]:
         rows = await self._rows("lock_due", ids=ids) if ids else ()
-        return [DueSaga(**{**row, "status": SagaStatus(row["status"])}) for row in rows]
+        return [
+            DueSaga(
+                row["id"],
+                row["subscription_id"],
+                SagaStatus(row["status"]),
+                row["attempt_count"],
+                row["next_attempt_at"],
+                row["final_error_code"],
+                row["event_id"],
+                row["correlation_id"],
+            )
+            for row in rows
+        ]
 
     async def start_sagas(self, ids: Sequence[int]) -> None:
         if ids:

@@ -49,8 +49,12 @@ class Advanced:
     started: int = 0
 
     @property
+    def moves(self) -> int:
+        return self.completed + self.retried + self.buried + self.ignored + self.started
+
+    @property
     def did_work(self) -> bool:
-        return bool(self.completed or self.retried or self.buried or self.ignored or self.started)
+        return self.moves > 0
 
 
 @dataclass(frozen=True)

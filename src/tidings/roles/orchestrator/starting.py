@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.db.halving import write_by_halves
 from tidings.decisions.advancing import RetryPolicy, is_exhausted
@@ -12,8 +12,7 @@ from tidings.roles.orchestrator.hints import Since
 from tidings.roles.orchestrator.operations import DueSaga, Lane, LastJob, OrchestratorOperations
 
 
-@dataclass(frozen=True)
-class Started:
+class Started(NamedTuple):
     """A saga whose job was made, or which was buried since its limit had been lowered."""
 
     saga: DueSaga
@@ -21,8 +20,7 @@ class Started:
     last_job: LastJob | None = None
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(NamedTuple):
     """What was started, what the database refused, and the lanes in which nothing that was due is left."""
 
     started: list[Started]

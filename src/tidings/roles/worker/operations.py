@@ -3,13 +3,13 @@
 import datetime
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.db.operations import Operations
 from tidings.model.job import JobStatus
 
 
-@dataclass(frozen=True, slots=True)
-class LeasedJob:
+class LeasedJob(NamedTuple):
     """One attempt, and the token that proves that it is ours."""
 
     job_id: int
@@ -39,8 +39,7 @@ class EndpointRow:
     config_version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What came of one job."""
 
     job: LeasedJob

@@ -11,7 +11,7 @@ from tidings.errors import StatementFailed
 from tidings.roles.worker.operations import LeasedJob, Report, WorkerOperations
 from tidings.runtime.outbox import Outbox
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import JobsGivenBack, LeaseLost, RowSetAside
+from tidings.telemetry.notices import DeliveriesSucceeded, JobsGivenBack, LeaseLost, RowSetAside
 
 
 class GivenBack(NamedTuple):
@@ -60,6 +60,8 @@ class Reporter:
         self._on_heard()
 
     def _announce(self, reports: Sequence[Report], given_back: Sequence[GivenBack], stored: Stored) -> None:
+        if took := tuple(report.duration_ms for report in reports if report.error_code is None):
+            tell(DeliveriesSucceeded(self._worker_id, took))
         for report in reports if stored.lost else ():
             job = report.job
             if job.job_id in stored.lost:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from tidings.courier import Courier, Result
 from tidings.db.engine import Engine
@@ -76,8 +77,7 @@ class WorkerLimits:
         return min(row.max_in_flight or self.max_in_flight, max(1, self.slots // 4))
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A leased job that has not been sent yet; `until` is the end of its lease by this machine's own clock."""
 
     job: LeasedJob
@@ -159,9 +159,12 @@ class Worker:
 
     @property
     def _free(self) -> int:
+        """Requests that take long have slots of their own beside the others: a hundred that hang slow nobody down."""
         if self._reporter.unheard >= MOST_UNHEARD:
             return 0
-        return max(0, self._limits.slots - len(self._sending))
+        slots = self._limits.slots
+        apart = min(self._slow_under_way(), slots_for_the_slow(slots))
+        return max(0, slots - len(self._sending) + apart)
 
     def _heard(self) -> None:
         self._freed.set()
@@ -234,7 +237,7 @@ class Worker:
             del self._waiting[subscription]
 
     def _may_start(self, waiting: Waiting) -> bool:
-        """Those that hang, and those of which nobody knows yet whether they do, leave slots for the others."""
+        """Those that hang have their own slots; those of which nobody knows yet whether they do leave some free."""
         subscription, slots = waiting.job.subscription_id, self._limits.slots
         width = waiting.endpoint.max_in_flight
         if subscription not in self._pace:
