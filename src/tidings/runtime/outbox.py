@@ -14,7 +14,7 @@ from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import ReportDelayed
 
 BATCH = 500
-# After a batch of so many the next one gathers for at least so long: a transaction for twice as many costs little more.
+# After a batch of so many, and not all at once, the next one gathers for so long: twice as many cost little more.
 MANY, SECONDS_GATHERING = 32, 0.025
 LONGEST_PAUSE = 2.0
 
@@ -81,5 +81,5 @@ class Outbox(Generic[Done, Undone]):
             began = time.monotonic()
             await self._say(done, undone)
             del self._done[: len(done)], self._undone[: len(undone)]
-            if len(done) >= MANY and not self._closing:
+            if MANY <= len(done) < BATCH and not self._closing:
                 await asyncio.sleep(max(0.0, began + SECONDS_GATHERING - time.monotonic()))

@@ -40,7 +40,7 @@ from tidings.telemetry.notices import (
     TaskRetryScheduled,
     TasksClaimed,
     TasksGivenBack,
-    TaskSucceeded,
+    TasksSucceeded,
 )
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -165,7 +165,7 @@ class Metrics:
             EventsRouted: self._routed,
             EventNotRouted: lambda _: self.not_routed.inc(),
             TasksClaimed: self._claimed,
-            TaskSucceeded: lambda notice: self._task_ran(notice.biz_type, "success", notice.duration_ms),
+            TasksSucceeded: lambda notice: self._task_ran(notice.biz_type, "success", *notice.durations_ms),
             TaskRetryScheduled: lambda notice: self._task_ran(notice.biz_type, "retry", notice.duration_ms),
             TaskFailed: lambda notice: self._task_ran(notice.biz_type, "failed", notice.duration_ms),
             TasksGivenBack: lambda notice: self.tasks_given_back.labels(notice.reason).inc(len(notice.task_ids)),
@@ -206,12 +206,14 @@ class Metrics:
         self.tasks_claimed.inc(notice.tasks)
         self.lost_races.inc(notice.lost)
 
-    def _task_ran(self, biz_type: str, outcome: str, duration_ms: int) -> None:
+    def _task_ran(self, biz_type: str, outcome: str, *durations_ms: int) -> None:
         if len(self._types) >= _MOST_CODES and biz_type not in self._types:
             biz_type = _OTHER
         self._types.add(biz_type)
-        self.tasks.labels(biz_type, outcome).inc()
-        self.task_durations.labels(biz_type).observe(duration_ms / 1000)
+        self.tasks.labels(biz_type, outcome).inc(len(durations_ms))
+        histogram = self.task_durations.labels(biz_type)
+        for duration in durations_ms:
+            histogram.observe(duration / 1000)
 
     def _crashed(self) -> None:
         self.troubles.labels("delivery_crashed").inc()

@@ -397,7 +397,18 @@ class TaskClaimed(AboutTask):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class TasksSucceeded(Notice):
+    """Their handlers returned, which was stored; so long it took each time."""
+
+    worker_id: str
+    biz_type: str
+    durations_ms: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskSucceeded(AboutTask):
+    """Its handler returned. There are as many as tasks: made only where somebody listens."""
+
     duration_ms: int
 
 

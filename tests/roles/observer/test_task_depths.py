@@ -15,7 +15,7 @@ from tidings.telemetry.notices import (
     TaskRetryScheduled,
     TasksClaimed,
     TasksGivenBack,
-    TaskSucceeded,
+    TasksSucceeded,
 )
 
 
@@ -57,7 +57,7 @@ def test_what_is_told_of_tasks_is_counted() -> None:
     about = ("c", 7, "MAIL", "w", 1)
     for notice in (
         TasksClaimed("w", 5, 2),
-        TaskSucceeded(*about, 20),
+        TasksSucceeded("w", about[2], (20,)),
         TaskRetryScheduled(*about, 20, "boom", 60.0, ""),
         TaskFailed(*about, 20, "boom", ""),
         TaskFenceLost(*about, "SUCCESS", "OK"),

@@ -1,5 +1,6 @@
 """Stores what came of tasks, under the fence of each claim, and gives back those that were not begun."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from tidings.model.task import TaskStatus
 from tidings.roles.task_worker.operations import ClaimedTask, TaskWorkerOperations
 from tidings.runtime.outbox import Outbox
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import RowSetAside, TaskFenceLost, TasksGivenBack
+from tidings.telemetry.notices import RowSetAside, TaskFenceLost, TasksGivenBack, TasksSucceeded
 
 
 class Ended(NamedTuple):
@@ -20,6 +21,7 @@ class Ended(NamedTuple):
 
     task: ClaimedTask
     end: Finish
+    duration_ms: int
 
 
 class GivenBack(NamedTuple):
@@ -52,8 +54,8 @@ class Finisher:
     def unheard(self) -> int:
         return self._outbox.unheard
 
-    def finish(self, task: ClaimedTask, end: Finish) -> None:
-        self._outbox.was_done(Ended(task, end))
+    def finish(self, task: ClaimedTask, end: Finish, duration_ms: int) -> None:
+        self._outbox.was_done(Ended(task, end, duration_ms))
 
     def give_back(self, task: ClaimedTask, reason: str) -> None:
         self._outbox.was_not_begun(GivenBack(task, reason))
@@ -75,13 +77,18 @@ class Finisher:
         stored = await TaskWorkerOperations.careful_step(self._engine, store)
         self.lost += len(stored.lost)
         self._announce(ended, given_back, stored)
-        self._on_heard([*(task for task, _ in ended), *(task for task, _ in given_back)])
+        self._on_heard([*(one.task for one in ended), *(one.task for one in given_back)])
 
     def _announce(self, ended: Sequence[Ended], given_back: Sequence[GivenBack], stored: Stored) -> None:
-        for task, end in ended if stored.lost else ():
+        took: dict[str, list[int]] = defaultdict(list)
+        for task, end, duration in ended:
+            if end.status is TaskStatus.SUCCESS:
+                took[task.biz_type].append(duration)
             if task.id in stored.lost:
                 about = (task.correlation_id, task.id, task.biz_type, self._worker_id, task.retry_count + 1)
                 tell(TaskFenceLost(*about, end.status.name, end.result_msg))
+        for biz_type, durations in took.items():
+            tell(TasksSucceeded(self._worker_id, biz_type, tuple(durations)))
         for one, error in stored.refused:
             tell(RowSetAside("task-worker", f"task:{one.task.id}", error.what))
         for reason in dict.fromkeys(one.reason for one in given_back):

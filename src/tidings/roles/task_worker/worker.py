@@ -274,13 +274,14 @@ class TaskWorker:
         # Held until it is stored: a database that is away must not make others run it again.
         self._hold(run.task, float("inf"))
         end = finish(run.task.tried, ran.result, run.terms.backoff)
-        self._announce(run, end, ran.trace)
-        self._finisher.finish(run.task, end)
+        milliseconds = round(1000 * (time.monotonic() - run.began))
+        self._announce(run, end, milliseconds, ran.trace)
+        self._finisher.finish(run.task, end, milliseconds)
 
-    def _announce(self, run: Run, end: Finish, trace: str) -> None:
+    def _announce(self, run: Run, end: Finish, milliseconds: int, trace: str) -> None:
         if end.status is TaskStatus.SUCCESS and not is_heard(TaskSucceeded):
             return
-        about, milliseconds = self._about(run.task), round(1000 * (time.monotonic() - run.began))
+        about = self._about(run.task)
         if end.status is TaskStatus.SUCCESS:
             tell(TaskSucceeded(*about, milliseconds))
         elif end.status is TaskStatus.FAIL_RETRY:
