@@ -32,7 +32,7 @@ from tidings.decisions.diagnosing import (
 )
 from tidings.errors import TidingsError
 from tidings.flow import OWNER, ROLE_NAMES
-from tidings.model.endpoint_check import OWN_TASKS
+from tidings.model.endpoint_check import process_of
 from tidings.roles.observer.depths import DepthObserver
 from tidings.roles.observer.operations import ObserverOperations
 from tidings.roles.observer.routing import RoutingObserver
@@ -41,7 +41,6 @@ from tidings.wiring import Installation
 _DURABLE = "Without these a commit that was acknowledged can be lost. Set them on the server."
 _DEAD_LETTERS_LOOKED_AT = 10_000
 _ROUTERS_LOOKED_AT = 1_000
-TASK_WORKER, VERIFIER = "task-worker", "verifier"
 _IDS = "Routers hold back where they can't prove that no event is missing. See docs/operating."
 
 
@@ -129,7 +128,7 @@ async def _examine_tasks(observer: DepthObserver) -> list[TaskFacts]:
     alive = await observer.alive()
     facts = []
     for one in await observer.tasks():
-        process = VERIFIER if one.biz_type in OWN_TASKS else TASK_WORKER
+        process = process_of(one.biz_type)
         facts.append(TaskFacts(one.biz_type, one.due, one.oldest_seconds, process, alive.get(process, 0)))
     return facts
 

@@ -7,6 +7,8 @@ docs/reference/flow.md. A new right is added here first, then the statement, the
 from dataclasses import dataclass
 
 SELECT, INSERT, UPDATE, DELETE, EXECUTE = VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE")
+IN_EVERY_ROLE = {"installation", "config_version", "schema_migrations", "audit_log"}
+_WRITING = {INSERT: "adds", UPDATE: "changes", DELETE: "removes", EXECUTE: "calls"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,17 @@ class Role:
     does: str
     may: tuple[Permission, ...]
     process: str = ""
+
+    def reads(self) -> list[str]:
+        """In words, without what every role may."""
+        return [str(one) for one in self.may if one.verb == SELECT and not _is_common(one)]
+
+    def writes(self) -> list[str]:
+        return [f"{_WRITING[one.verb]} {one}" for one in self.may if one.verb in _WRITING and not _is_common(one)]
+
+
+def _is_common(permission: Permission) -> bool:
+    return permission.table in IN_EVERY_ROLE and permission.verb != UPDATE
 
 
 def _read(*tables: str) -> tuple[Permission, ...]:

@@ -16,7 +16,7 @@ from tidings.api.context import Api
 from tidings.api.examples import with_examples
 from tidings.api.faults import announce
 from tidings.api.front import Front
-from tidings.api.problems import CONTENT_TYPE, Problem, Refused, document, of_error, of_status
+from tidings.api.problems import CONTENT_TYPE, Problem, Refused, document, of_error, of_http
 from tidings.console.app import console
 from tidings.errors import TidingsError
 
@@ -35,10 +35,19 @@ def build(api: Api) -> Front:
     return Front(api, application(), console())
 
 
+class _Application(FastAPI):
+    """Described once, and by what we say of it."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = _openapi(self)
+        return self.openapi_schema
+
+
 @cache
 def application() -> FastAPI:
     """Without a state of its own: the front says with each request which API it belongs to."""
-    app = FastAPI(
+    app = _Application(
         title="Tidings",
         version=tidings.__version__,
         description=_DESCRIPTION,
@@ -51,9 +60,7 @@ def application() -> FastAPI:
         app.include_router(part.router, prefix=_PREFIX)
     app.include_router(observing.health)
     _answer_errors(app)
-    described = _openapi(app)
-    app.openapi = lambda: described  # type: ignore[method-assign]
-    app.state.queries = _queries(described)
+    app.state.queries = _queries(app.openapi())
     reference.add_to(app, app.openapi)
     return app
 
@@ -73,11 +80,6 @@ def _handler(refused: Callable[[Any], Refused]) -> Callable[[Request, Exception]
         return Response(body, status, said.headers, CONTENT_TYPE)
 
     return handle
-
-
-def _http(error: HTTPException) -> Refused:
-    words = {404: "There is nothing at this path.", 405: "This method is not for this path."}
-    return of_status(error.status_code, words.get(error.status_code, str(error.detail)), error.headers)
 
 
 def _invalid(error: RequestValidationError) -> Refused:
@@ -141,6 +143,6 @@ _REFUSALS: Mapping[type[Exception], Callable[[Any], Refused]] = {
     Refused: lambda error: error,
     TidingsError: of_error,
     RequestValidationError: _invalid,
-    HTTPException: _http,
+    HTTPException: of_http,
     Exception: lambda error: of_error(TidingsError("")),
 }

@@ -8,11 +8,12 @@ from fastapi import Depends, Request
 
 from tidings.api.background import Background
 from tidings.api.cursors import Cursors
-from tidings.api.origins import Network
 from tidings.api.pools import Pools
 from tidings.api.problems import Refused
 from tidings.api.throttle import Throttle
 from tidings.db.engine import Engine
+from tidings.db.operations import Operations
+from tidings.decisions.addresses import Network
 from tidings.decisions.subscribing import SubscriptionRules
 from tidings.model.event import EventLimits
 from tidings.model.key import Caller, Scope
@@ -21,6 +22,7 @@ from tidings.roles.key_checker.checking import KeyChecker
 from tidings.vault import Vault
 
 T = TypeVar("T")
+Observer = TypeVar("Observer", bound=Operations)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class Api:
         if wakes:
             self.ring(wakes)
         return done
+
+    async def observed(self, observer: type[Observer], look: Callable[[Observer], Awaitable[T]]) -> T:
+        """What a part of the observer sees, in one transaction."""
+        return await self.as_role("observer", lambda engine: observer.step(engine, look))
 
     async def cursors(self) -> Cursors:
         return Cursors(await self.checker.installation_id())

@@ -1,6 +1,5 @@
 """`/v1/dead-letters`: what was given up, and its way back: one by id, or many by a filter as a stored operation."""
 
-import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -9,35 +8,36 @@ from pydantic import Field
 from tidings.api import requeues
 from tidings.api.context import By, Has
 from tidings.api.describing import (
-    BIGGEST_ID,
+    VISIBLE,
     Answer,
     CursorText,
     Domain,
     Given,
     Id,
     Limit,
+    Moment,
     PageOf,
     Shown,
     about,
+    in_utc,
     shown,
     stored_json,
 )
-from tidings.api.events import VISIBLE, in_utc
 from tidings.api.generations import Generation, one_generation
-from tidings.api.paging import page, paged
+from tidings.api.paging import paged
 from tidings.api.requeues import ROLE
 from tidings.db.engine import Engine
 from tidings.model.dead_letter import MassRequeueStatus
+from tidings.model.id import BIGGEST_ID
 from tidings.model.key import Scope
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
 from tidings.roles.observer.delivery import DeliveryObserver
-from tidings.roles.observer.pages import LetterFilter, Page, PageObserver
+from tidings.roles.observer.filters import LetterFilter
+from tidings.roles.observer.listing import EVER, NEVER
+from tidings.roles.observer.pages import PageObserver
 
 router = APIRouter(tags=["dead letters"])
-Moment = datetime.datetime
-_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
 ErrorCode = Annotated[str, Field(max_length=100, pattern=VISIBLE)]
 EventType = Annotated[str, Field(max_length=100, pattern=VISIBLE)]
@@ -125,12 +125,17 @@ async def list_dead_letters(
 ) -> Answer:
     """Newest first, with what became of those that were requeued."""
     chosen = LetterFilter(own, subscription_id or 0, error_code, event_type, in_utc(since), in_utc(until))
-
-    async def read(observer: PageObserver, place: Any) -> Page:
-        return await observer.dead_letters(chosen, limit, place)
-
-    filters = vars(chosen)
-    return Answer(await page(api, "dead-letters", filters, cursor, read, lambda row: shown(DeadLetter, row)))
+    return Answer(
+        await paged(
+            api,
+            "dead-letters",
+            vars(chosen),
+            cursor,
+            PageObserver,
+            lambda observer, place: observer.dead_letters(chosen, limit, place),
+            lambda row: shown(DeadLetter, row),
+        )
+    )
 
 
 @router.get(
@@ -140,22 +145,23 @@ async def list_dead_letters(
 )
 async def list_requeues(api: Has, limit: Limit = 50, cursor: CursorText = None) -> Answer:
     """Newest first."""
-
-    async def read(observer: DeliveryObserver, place: Any) -> Page:
-        return await observer.requeue_page(limit, place)
-
-    def show(row: Any) -> Any:
-        return shown(StoredRequeue, row, filter=stored_json(row["filter"]))
-
-    return Answer(await paged(api, "requeues", {}, cursor, DeliveryObserver, read, show))
+    return Answer(
+        await paged(
+            api,
+            "requeues",
+            {},
+            cursor,
+            DeliveryObserver,
+            lambda observer, place: observer.requeue_page(limit, place),
+            lambda row: shown(StoredRequeue, row, filter=stored_json(row["filter"])),
+        )
+    )
 
 
 @router.get("/dead-letters/{id}", summary="One dead letter", **about(Scope.VIEWER, DeadLetterWithPayload, "not_found"))
 async def show_dead_letter(id: Id, api: Has, own: Domain) -> Answer:
     """With what would have been sent."""
-    found = await api.as_role(
-        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.dead_letter(id, own))
-    )
+    found = await api.observed(PageObserver, lambda observer: observer.dead_letter(id, own))
     return Answer(shown(DeadLetterWithPayload, found, payload_snapshot=stored_json(found["payload_snapshot"])))
 
 
@@ -167,8 +173,8 @@ async def show_dead_letter(id: Id, api: Has, own: Domain) -> Answer:
 async def requeue_many(given: RequeueFilter, api: Has, caller: By) -> Answer:
     """A stored operation that goes on by itself at its rate, and that this or another server can resume."""
     chosen = Filter(
-        in_utc(given.since) or _EVER,
-        in_utc(given.until) or _NEVER,
+        in_utc(given.since) or EVER,
+        in_utc(given.until) or NEVER,
         given.subscription_id or 0,
         given.error_code or "",
         given.event_type or "",

@@ -1,21 +1,25 @@
 """How an operation is declared: who may do it, what it answers, what can go wrong. OpenAPI comes from it too."""
 
-from collections.abc import Awaitable, Callable
+import datetime
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Generic, TypeVar
 
 import orjson
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from tidings.api.context import By, caller_of, refuse_unless
 from tidings.api.problems import CONTENT_TYPE, KINDS, Problem, Refused
+from tidings.errors import Conflict
+from tidings.model.id import BIGGEST_ID
 from tidings.model.key import Caller, Scope
 
 T = TypeVar("T")
 
 MOST = 250
-BIGGEST_ID = 2**63 - 1
+VISIBLE, PRINTABLE = r"^[!-~]+$", r"^[^\x00-\x1f\x7f]+$"
 _ANYWHERE = ("invalid", "internal", "unavailable", "too_large", "unsupported_media_type", "malformed")
 
 Id = Annotated[int, Path(ge=1, le=BIGGEST_ID, description="Its id.", examples=[12])]
@@ -23,6 +27,10 @@ Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
 CursorText = Annotated[
     str | None, Query(max_length=500, description="The `next_cursor` of the page before, with the same filters.")
 ]
+IfMatch = Annotated[
+    str | None, Header(description="The ETag that you have seen; nothing is changed if it is another now.")
+]
+Moment = datetime.datetime
 
 
 class Shown(BaseModel):
@@ -114,6 +122,28 @@ async def _only_known_queries(request: Request) -> None:
             f"There is no query parameter {unknown[0]!r} here.",
             [(f"?{name}", "is not known here") for name in unknown],
         )
+
+
+@contextmanager
+def refusing_a_race() -> Iterator[None]:
+    """What was changed since the caller looked is not what they meant to change."""
+    try:
+        yield
+    except Conflict as error:
+        raise Refused("precondition_failed", f"{error.what} {error.remedy}") from error
+
+
+def in_utc(moment: Moment | None) -> Moment | None:
+    """Within what every database knows as a moment."""
+    if moment is None:
+        return None
+    try:
+        known = moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)
+    except OverflowError:
+        known = None
+    if known is None or not 1970 < known.year < 9999:
+        raise Refused("invalid", "This is no moment that could be meant.", [("?", "must lie between 1971 and 9998")])
+    return known
 
 
 async def own_domain(caller: By) -> str:

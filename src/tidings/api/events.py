@@ -1,26 +1,37 @@
 """`/v1/events`: the log, and one event with its whole trace. Publishing, answered by the front, is described here."""
 
-import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from tidings.api.context import By, Has
-from tidings.api.describing import Answer, CursorText, Domain, Id, Limit, PageOf, Shown, about, shown, stored_json
+from tidings.api.context import Api, By, Has
+from tidings.api.describing import (
+    PRINTABLE,
+    VISIBLE,
+    Answer,
+    CursorText,
+    Domain,
+    Id,
+    Limit,
+    Moment,
+    PageOf,
+    Shown,
+    about,
+    in_utc,
+    shown,
+    stored_json,
+)
 from tidings.api.jobs import Job
-from tidings.api.paging import page, paged
+from tidings.api.paging import paged
 from tidings.api.problems import Refused
 from tidings.api.publishing import MOST_EVENTS, Publisher
 from tidings.model.key import Scope
-from tidings.roles.observer.pages import EventFilter, PageObserver
+from tidings.roles.observer.filters import EventFilter
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.searching import EventSearcher
 
 router = APIRouter(tags=["events"])
-
-Moment = datetime.datetime
-VISIBLE = r"^[!-~]+$"
-_PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 
 
 class EventIn(Shown):
@@ -145,7 +156,7 @@ _KEY = {
     "in": "header",
     "required": False,
     "description": "Stands for a missing external_id; in a list, with `:` and the place from 0 behind it.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": VISIBLE},
 }
 _publishing = about(Scope.PUBLISHER, PublishedEvent | list[PublishedEvent], "outcome_unknown", "too_slow", status=202)
 _publishing["openapi_extra"] |= {"requestBody": _BODY, "parameters": [_KEY]}
@@ -169,7 +180,7 @@ async def list_events(
     correlation_id: Annotated[str, Query(max_length=128, pattern=VISIBLE, description="Only with this one.")] = "",
     external_id: Annotated[
         str,
-        Query(max_length=255, pattern=_PRINTABLE, description="The one of this name, in `event_domain` or `default`."),
+        Query(max_length=255, pattern=PRINTABLE, description="The one of this name, in `event_domain` or `default`."),
     ] = "",
     event_domain: Annotated[str, Query(max_length=100, pattern=VISIBLE, description="Only of this domain.")] = "",
     since: Annotated[Moment | None, Query(description="Written then or later; UTC where no zone is said.")] = None,
@@ -183,38 +194,42 @@ async def list_events(
     domain = own or event_domain
     if own and event_domain not in ("", own):
         return Answer({"items": [], "next_cursor": None})
-    filter = EventFilter(domain, event_type, correlation_id, in_utc(since), in_utc(until))
-
-    async def by_name(observer: PageObserver, place: Any) -> Any:
-        return await observer.event_with_external_id(domain or "default", external_id)
-
-    async def search(searcher: EventSearcher, place: Any) -> Any:
-        return await searcher.page(filter, limit, place)
-
     if external_id:
-        return Answer(await page(api, "event", {"name": external_id}, cursor, by_name, lambda row: shown(Event, row)))
+        return await _named(api, domain or "default", external_id, cursor)
+    filter = EventFilter(domain, event_type, correlation_id, in_utc(since), in_utc(until))
     return Answer(
-        await paged(api, "events", vars(filter), cursor, EventSearcher, search, lambda row: shown(Event, row))
+        await paged(
+            api,
+            "events",
+            vars(filter),
+            cursor,
+            EventSearcher,
+            lambda searcher, place: searcher.page(filter, limit, place),
+            _shown,
+        )
     )
+
+
+async def _named(api: Api, domain: str, external_id: str, cursor: str | None) -> Answer:
+    return Answer(
+        await paged(
+            api,
+            "event",
+            {"name": external_id},
+            cursor,
+            PageObserver,
+            lambda observer, _: observer.event_with_external_id(domain, external_id),
+            _shown,
+        )
+    )
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    return shown(Event, row)
 
 
 @router.get("/events/{id}", summary="One event with its whole trace", **about(Scope.VIEWER, TracedEvent, "not_found"))
 async def show_event(id: Id, api: Has, own: Domain) -> Answer:
     """The payload, what routers decided, each delivery with its attempts, and the tasks."""
-    found = await api.as_role(
-        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.event(id, own))
-    )
+    found = await api.observed(PageObserver, lambda observer: observer.event(id, own))
     return Answer(shown(TracedEvent, found, payload=stored_json(found["payload"])))
-
-
-def in_utc(moment: Moment | None) -> Moment | None:
-    """Within what every database knows as a moment."""
-    if moment is None:
-        return None
-    try:
-        known = moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)
-    except OverflowError:
-        known = None
-    if known is None or not 1970 < known.year < 9999:
-        raise Refused("invalid", "This is no moment that could be meant.", [("?", "must lie between 1971 and 9998")])
-    return known

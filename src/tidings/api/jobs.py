@@ -1,12 +1,8 @@
 """Attempts, as they are shown with a delivery."""
 
-import datetime
-
 from pydantic import Field
 
-from tidings.api.describing import Shown
-
-Moment = datetime.datetime
+from tidings.api.describing import Moment, Shown
 
 
 class Job(Shown):

@@ -1,7 +1,6 @@
 """`/v1/why`, `/v1/stats`, and what watches over a server: `/healthz`, `/readyz`, `/metrics`."""
 
 import asyncio
-import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from tidings.api.context import Api, Has
-from tidings.api.describing import Answer, Domain, Id, Shown, about, shown
+from tidings.api.describing import Answer, Domain, Id, Moment, Shown, about, shown
 from tidings.errors import NotFound, TidingsError
 from tidings.model.key import Scope
 from tidings.roles.observer.depths import DepthObserver
@@ -20,7 +19,6 @@ from tidings.roles.observer.why import why
 
 router = APIRouter(tags=["looking"])
 health = APIRouter(tags=["health"])
-Moment = datetime.datetime
 _SECONDS_TO_BE_READY = 3.0
 
 
@@ -96,7 +94,7 @@ async def explain(kind: About, id: Id, api: Has, own: Domain) -> Answer:
         raise NotFound(f"There is no task {id}.")  # tasks belong to no domain
     if own:
         look = PageObserver.event if kind is Kind.EVENT else PageObserver.saga
-        await api.as_role("observer", lambda engine: PageObserver.step(engine, lambda see: look(see, id, own)))
+        await api.observed(PageObserver, lambda see: look(see, id, own))
     answer = await api.as_role("observer", lambda engine: why(engine, f"{kind}:{id}", api.retry_limit))
     return Answer(shown(Explanation, answer.as_dict()))
 
@@ -104,9 +102,7 @@ async def explain(kind: About, id: Id, api: Has, own: Domain) -> Answer:
 @router.get("/stats", summary="How much there is to do", **about(Scope.VIEWER, Stats, of_all_domains=True))
 async def stats(api: Has) -> Answer:
     """A few reads along indexes; counts end at `counted_to`."""
-    return Answer(
-        shown(Stats, await api.as_role("observer", lambda engine: DepthObserver.step(engine, DepthObserver.depths)))
-    )
+    return Answer(shown(Stats, await api.observed(DepthObserver, DepthObserver.depths)))
 
 
 @health.get("/healthz", summary="Is this process alive?", **about(None, Alive))
@@ -141,7 +137,7 @@ async def metrics(api: Has) -> Response:
 
 async def _reasons(api: Api) -> list[str]:
     try:
-        await api.as_role("observer", lambda engine: ObserverOperations.step(engine, ObserverOperations.server_clock))
+        await api.observed(ObserverOperations, ObserverOperations.server_clock)
         missing = await api.missing_steps()
     except TidingsError as error:
         # Its own words may name hosts and users, which are nobody's business here.

@@ -3,7 +3,8 @@
 import ipaddress
 from collections.abc import Collection, Mapping
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+from tidings.decisions.addresses import Network
+
 _FORWARDED = b"x-forwarded-for"
 _MOST_PROXIES = 20
 

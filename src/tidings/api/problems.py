@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 
 from tidings.errors import (
     Conflict,
@@ -66,7 +67,19 @@ _OF_STATUS = {
     422: "invalid",
     503: "unavailable",
 }
+_WORDS = {404: "There is nothing at this path.", 405: "This method is not for this path."}
 _RETRY = {"Retry-After": "1"}
+_OUTCOME_UNKNOWN = (
+    "The connection to the database was lost while this was being stored. Ask again: the same external id, or the same"
+    " Idempotency-Key, is stored once."
+)
+# The first that fits: of two kinds of which one is the other's, the closer one comes first.
+_UNAVAILABLE: Mapping[tuple[type[TidingsError], ...], str] = {
+    (LockTimedOut,): "A transaction that is still open holds the same external id; outcome: not stored, try again.",
+    (TransientFailure, ServerUnreachable): "The database is not ready; outcome: not stored. Try again.",
+    (RoomMissing,): "The database has no room left; outcome: not stored. Try again when there is some.",
+    (SchemaError, LoginRefused, SecretsUnusable): "This server is not set up rightly; `tidings doctor` says more.",
+}
 
 
 class FieldProblem(BaseModel):
@@ -144,37 +157,18 @@ def of_error(error: TidingsError) -> Refused:
         case RouterHeld():
             return Refused("router_held", error.what)
         case OutcomeUnknown():
-            return Refused(
-                "outcome_unknown",
-                "The connection to the database was lost while this was being stored. Ask again: the same external id,"
-                " or the same Idempotency-Key, is stored once.",
-                headers=_RETRY,
-            )
-        case LockTimedOut():
-            return Refused(
-                "unavailable",
-                "A transaction that is still open holds the same external id; outcome: not stored, try again.",
-                headers=_RETRY,
-            )
-        case TransientFailure() | ServerUnreachable():
-            return Refused("unavailable", "The database is not ready; outcome: not stored. Try again.", headers=_RETRY)
-        case RoomMissing():
-            return Refused(
-                "unavailable",
-                "The database has no room left; outcome: not stored. Try again when there is some.",
-                headers=_RETRY,
-            )
-        case SchemaError() | LoginRefused() | SecretsUnusable():
-            return Refused(
-                "unavailable", "This server is not set up rightly; `tidings doctor` says more.", headers=_RETRY
-            )
+            return Refused("outcome_unknown", _OUTCOME_UNKNOWN, headers=_RETRY)
+    for kinds, detail in _UNAVAILABLE.items():
+        if isinstance(error, kinds):
+            return Refused("unavailable", detail, headers=_RETRY)
     return Refused("internal", "This is our fault; the server's log says more under this request id.")
 
 
-def of_status(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Refused:
+def of_http(error: HTTPException) -> Refused:
     """What the framework refuses."""
+    status = error.status_code
     code = _OF_STATUS.get(status, "internal" if status >= 500 else "malformed")
-    return Refused(code, detail, headers=headers)
+    return Refused(code, _WORDS.get(status, str(error.detail)), headers=error.headers)
 
 
 def document(refused: Refused, path: str, request_id: str) -> tuple[int, bytes]:

@@ -1,29 +1,40 @@
 """`/v1/routes`, `/v1/gates`, `/v1/routers`, `/v1/route-dead-letters`: which events go where, and whether at all."""
 
-import datetime
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from tidings.api.context import By, Has
-from tidings.api.describing import Answer, CursorText, Given, Id, Limit, PageOf, Shown, about, shown, stored_json
-from tidings.api.paging import page, paged
+from tidings.api.describing import (
+    Answer,
+    CursorText,
+    Given,
+    Id,
+    IfMatch,
+    Limit,
+    Moment,
+    PageOf,
+    Shown,
+    about,
+    refusing_a_race,
+    shown,
+    stored_json,
+)
+from tidings.api.paging import paged
 from tidings.api.problems import Refused
 from tidings.db.engine import Engine
-from tidings.errors import Conflict
 from tidings.model.key import Scope
 from tidings.model.route import Route as StoredRoute
-from tidings.model.route import RouteTarget
-from tidings.roles.observer.pages import Page
+from tidings.model.route import RouteTarget, route_from
+from tidings.roles.observer.listing import Page
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import replay as replay_letter
 from tidings.roles.routes import gates, routes
 
 router = APIRouter(tags=["routing"])
-Moment = datetime.datetime
 ROLE = "route_admin"
 
 GateName = Annotated[str, Path(max_length=100, description="`routing`, or `router:NAME`.", examples=["routing"])]
@@ -166,16 +177,14 @@ async def list_routes(api: Has, limit: Limit = 50, cursor: CursorText = None) ->
         rows = await observer.routes(limit, place[0] if place else 0)
         return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
 
-    return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: _told(_route(row))))
+    return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: _told(route_from(row))))
 
 
 @router.get("/routes/{id}", summary="One route", **about(Scope.VIEWER, Route, "not_found", of_all_domains=True))
 async def show_route(id: Id, api: Has) -> Answer:
     """Its `version` is also the ETag, for `If-Match`."""
-    found = await api.as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.route(id))
-    )
-    return _answer(_route(found))
+    found = await api.observed(RoutingObserver, lambda observer: observer.route(id))
+    return _answer(route_from(found))
 
 
 @router.post(
@@ -198,9 +207,7 @@ async def change_route(
     given: RouteChanges,
     api: Has,
     caller: By,
-    if_match: Annotated[
-        str | None, Header(description="The ETag that you have seen; nothing is changed if it is another now.")
-    ] = None,
+    if_match: IfMatch = None,
 ) -> Answer:
     """Only what is given."""
     changes = {name: value for name, value in given.model_dump(exclude_unset=True).items() if value is not None}
@@ -211,10 +218,8 @@ async def change_route(
     async def work(engine: Engine) -> StoredRoute:
         return await routes.edit(engine, id, caller.actor, expected_version=expected, **changes)
 
-    try:
+    with refusing_a_race():
         return _answer(await api.as_role(ROLE, work))
-    except Conflict as error:
-        raise Refused("precondition_failed", f"{error.what} {error.remedy}") from error
 
 
 @router.delete("/routes/{id}", summary="Remove a route", **about(Scope.ADMIN, Route, "not_found", of_all_domains=True))
@@ -226,14 +231,14 @@ async def remove_route(id: Id, api: Has, caller: By) -> Answer:
 @router.get("/gates", summary="List gates", **about(Scope.VIEWER, Gates, of_all_domains=True))
 async def list_gates(api: Has) -> Answer:
     """Those that decide something; one that was never made is closed."""
-    found = await api.as_role("observer", lambda engine: RoutingObserver.step(engine, RoutingObserver.gates))
+    found = await api.observed(RoutingObserver, RoutingObserver.gates)
     return Answer({"items": [shown(Gate, gate) for gate in found], "next_cursor": None})
 
 
 @router.get("/gates/{name}", summary="One gate", **about(Scope.VIEWER, Gate, "not_found", of_all_domains=True))
 async def show_gate(name: GateName, api: Has) -> Answer:
     """As it is now."""
-    found = await api.as_role("observer", lambda engine: RoutingObserver.step(engine, RoutingObserver.gates))
+    found = await api.observed(RoutingObserver, RoutingObserver.gates)
     gate = next((one for one in found if one["name"] == name), None)
     if gate is None:
         raise Refused("not_found", f"There is no gate {name!r}.")
@@ -268,9 +273,7 @@ async def list_routers(api: Has, limit: Limit = 50, cursor: CursorText = None) -
 )
 async def show_router(name: RouterName, api: Has) -> Answer:
     """With the holes it watches."""
-    found = await api.as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.router(name))
-    )
+    found = await api.observed(RoutingObserver, lambda observer: observer.router(name))
     return Answer(shown(RouterWithHoles, found))
 
 
@@ -286,14 +289,13 @@ async def list_route_dead_letters(
     cursor: CursorText = None,
 ) -> Answer:
     """Newest first."""
-
-    filters = {"resolved_too": resolved_too}
     return Answer(
-        await page(
+        await paged(
             api,
             "route-dead-letters",
-            filters,
+            {"resolved_too": resolved_too},
             cursor,
+            PageObserver,
             lambda observer, place: observer.route_dead_letters(resolved_too, limit, place),
             lambda row: shown(RouteDeadLetter, row),
         )
@@ -307,9 +309,7 @@ async def list_route_dead_letters(
 )
 async def show_route_dead_letter(id: Id, api: Has) -> Answer:
     """With the event as it was."""
-    found = await api.as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.route_dead_letter(id))
-    )
+    found = await api.observed(RoutingObserver, lambda observer: observer.route_dead_letter(id))
     return Answer(shown(RouteDeadLetterWithEvent, found, event_snapshot=stored_json(found["event_snapshot"])))
 
 
@@ -324,11 +324,6 @@ async def replay(id: Id, api: Has, caller: By) -> Answer:
         "event_router", lambda engine: replay_letter(engine, id, caller.actor), wakes="orchestrator"
     )
     return Answer(shown(RouteReplay, vars(done)))
-
-
-def _route(row: Mapping[str, Any]) -> StoredRoute:
-    fields = {name: row[name] for name in StoredRoute.__dataclass_fields__}
-    return StoredRoute(**{**fields, "target": RouteTarget(row["target"])})
 
 
 def _told(route: StoredRoute) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`/v1/sagas`: the delivery of one event to one subscription, with its attempts."""
 
-import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -8,18 +7,31 @@ from pydantic import Field
 
 from tidings.api import requeues
 from tidings.api.context import By, Has
-from tidings.api.describing import BIGGEST_ID, Answer, CursorText, Domain, Id, Limit, PageOf, Shown, about, shown
-from tidings.api.events import VISIBLE, in_utc
+from tidings.api.describing import (
+    VISIBLE,
+    Answer,
+    CursorText,
+    Domain,
+    Id,
+    Limit,
+    Moment,
+    PageOf,
+    Shown,
+    about,
+    in_utc,
+    shown,
+)
 from tidings.api.generations import Generation, one_generation
 from tidings.api.jobs import Job
-from tidings.api.paging import page
+from tidings.api.paging import paged
 from tidings.api.problems import Refused
+from tidings.model.id import BIGGEST_ID
 from tidings.model.key import Scope
 from tidings.model.saga import SAGA_MOVES, SagaStatus
-from tidings.roles.observer.pages import PageObserver, SagaFilter
+from tidings.roles.observer.filters import SagaFilter
+from tidings.roles.observer.pages import PageObserver
 
 router = APIRouter(tags=["sagas"])
-Moment = datetime.datetime
 
 
 class Saga(Shown):
@@ -79,15 +91,13 @@ async def list_sagas(
         return await observer.sagas(filter, limit, place)
 
     filters = {**vars(filter), "event": event_id, "correlation_id": correlation_id}
-    return Answer(await page(api, "sagas", filters, cursor, read, lambda row: shown(Saga, row)))
+    return Answer(await paged(api, "sagas", filters, cursor, PageObserver, read, lambda row: shown(Saga, row)))
 
 
 @router.get("/sagas/{id}", summary="One delivery with its attempts", **about(Scope.VIEWER, SagaWithJobs, "not_found"))
 async def show_saga(id: Id, api: Has, own: Domain) -> Answer:
     """The last attempt comes first."""
-    found = await api.as_role(
-        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.saga(id, own))
-    )
+    found = await api.observed(PageObserver, lambda observer: observer.saga(id, own))
     return Answer(shown(SagaWithJobs, found))
 
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tidings.api.app import application, build
 from tidings.api.background import Background
 from tidings.api.context import Api
-from tidings.api.front import new_request_id
+from tidings.api.exchange import new_request_id
 from tidings.api.pools import Pools
 from tidings.api.problems import CONTENT_TYPE, Refused, document
 from tidings.db.migrations.migrator import Migrator

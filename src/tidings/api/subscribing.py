@@ -22,9 +22,7 @@ ADMIN, VERIFIER, ROUTER = "subscription_admin", "subscription_verifier", "event_
 
 async def look(api: Api, id: int, own: str = "") -> SeenSubscription:
     """`own` is the only domain that may be seen; '' for all."""
-    return await api.as_role(
-        "observer", lambda engine: PageObserver.step(engine, lambda observer: observer.subscription(id, own))
-    )
+    return await api.observed(PageObserver, lambda observer: observer.subscription(id, own))
 
 
 async def create(api: Api, given: Mapping[str, Any], actor: str) -> tuple[SeenSubscription, str]:

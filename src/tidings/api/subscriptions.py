@@ -1,38 +1,41 @@
 """`/v1/subscriptions`: who gets which events. A secret is answered once, when it is made, and never again."""
 
-import datetime
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from tidings.api import subscribing
 from tidings.api.context import Api, By, Has
 from tidings.api.describing import (
+    VISIBLE,
     Answer,
     CursorText,
     Domain,
     Given,
     Id,
+    IfMatch,
     Limit,
+    Moment,
     PageOf,
     Shown,
     about,
+    in_utc,
+    refusing_a_race,
     shown,
 )
-from tidings.api.events import VISIBLE, in_utc
-from tidings.api.paging import page
+from tidings.api.paging import paged
 from tidings.api.problems import Refused
-from tidings.errors import Conflict
+from tidings.db.engine import Engine
 from tidings.model.key import Scope
 from tidings.model.subscription import Verification
-from tidings.roles.observer.pages import Page, PageObserver, SubscriptionFilter
+from tidings.roles.observer.filters import SubscriptionFilter
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.subscriptions import SeenSubscription
 from tidings.roles.subscriptions import actions
 
 router = APIRouter(tags=["subscriptions"])
-Moment = datetime.datetime
 _ETAG = re.compile(r'(?:W/)?"?(\d{1,19})"?')
 
 _TYPE = Field(description="An event type, or a pattern: `order.paid`, `order.*`, `*`.", examples=["order.*"])
@@ -178,11 +181,17 @@ async def list_subscriptions(
     if own and event_domain not in ("", own):
         return Answer({"items": [], "next_cursor": None})
     filter = SubscriptionFilter(own or event_domain, event_type, active, verified, paused)
-
-    async def read(observer: PageObserver, place: Any) -> Page:
-        return await observer.subscriptions(filter, limit, place)
-
-    return Answer(await page(api, "subscriptions", vars(filter), cursor, read, _told))
+    return Answer(
+        await paged(
+            api,
+            "subscriptions",
+            vars(filter),
+            cursor,
+            PageObserver,
+            lambda observer, place: observer.subscriptions(filter, limit, place),
+            _told,
+        )
+    )
 
 
 @router.get("/subscriptions/{id}", summary="One subscription", **about(Scope.VIEWER, Subscription, "not_found"))
@@ -201,18 +210,14 @@ async def change(
     given: SubscriptionChanges,
     api: Has,
     caller: By,
-    if_match: Annotated[
-        str | None, Header(description="The ETag that you have seen; nothing is changed if it is another now.")
-    ] = None,
+    if_match: IfMatch = None,
 ) -> Answer:
     """Only what is given. A changed URL waits for its verification while the one in force stays."""
     fields = given.model_dump(mode="json", exclude_unset=True)
     if not fields:
         raise Refused("invalid", "There is nothing to change.")
-    try:
+    with refusing_a_race():
         return _answer(await subscribing.change(api, id, fields, caller.actor, _expected(if_match)))
-    except Conflict as error:
-        raise Refused("precondition_failed", f"{error.what} {error.remedy}") from error
 
 
 @router.post(
@@ -248,7 +253,7 @@ async def rotate_secret(id: Id, api: Has, caller: By, given: Rotation | None = N
     """Answered only now. For the time of the overlap requests are signed with the older ones too."""
     wanted = given or Rotation()
 
-    async def work(engine: Any) -> str:
+    async def work(engine: Engine) -> str:
         return await actions.rotate_secret(
             engine,
             id,

@@ -1,6 +1,5 @@
 """`/v1/tasks`: internal work, done once for each business key."""
 
-import datetime
 import uuid
 from typing import Annotated, Any
 
@@ -9,22 +8,35 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from tidings.api.context import By, Has
-from tidings.api.describing import Answer, CursorText, Given, Id, Limit, PageOf, Shown, about, shown, stored_json
-from tidings.api.events import VISIBLE, in_utc
+from tidings.api.describing import (
+    PRINTABLE,
+    VISIBLE,
+    Answer,
+    CursorText,
+    Given,
+    Id,
+    Limit,
+    Moment,
+    PageOf,
+    Shown,
+    about,
+    in_utc,
+    shown,
+    stored_json,
+)
 from tidings.api.paging import paged
 from tidings.api.problems import Refused
-from tidings.decisions.submitting import accept_task
+from tidings.decisions.submitting import LAST_PRIORITY, MOST_RETRIES, accept_task
 from tidings.model.key import Scope
-from tidings.model.task import TaskStatus
+from tidings.model.task import LONGEST_KEY, LONGEST_TYPE, TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
-from tidings.roles.observer.pages import Page
+from tidings.roles.observer.listing import Page
 from tidings.roles.observer.task_pages import TaskFilter, TaskPages
 from tidings.roles.observer.tasks import TaskObserver
 from tidings.roles.task_producer.operations import TaskProducerOperations
 from tidings.roles.tasks import commands
 
 router = APIRouter(tags=["tasks"])
-Moment = datetime.datetime
 ROLE = "dead_letter_operator"
 _STATUS = "0 pending, 1 processing, 2 success, 3 to be retried, 4 failed for good."
 _REASONS = {
@@ -43,9 +55,9 @@ class NewTask(Given):
     payload: Any = Field(
         None, description="Any JSON; its text is kept byte for byte.", examples=[{"to": "a@example.com"}]
     )
-    priority: int = Field(10, strict=True, ge=0, le=127, description="The smaller, the sooner.")
+    priority: int = Field(10, strict=True, ge=0, le=LAST_PRIORITY, description="The smaller, the sooner.")
     run_at: Moment | None = Field(None, description="Not before then.")
-    max_retries: int = Field(3, strict=True, ge=0, le=1000, description="How often it may be run again.")
+    max_retries: int = Field(3, strict=True, ge=0, le=MOST_RETRIES, description="How often it may be run again.")
     correlation_id: str | None = Field(None, description="Made when it is left out.")
     replace: bool = Field(False, strict=True, description="A finished one with this key makes room.")
 
@@ -139,9 +151,11 @@ async def submit(given: NewTask, request: Request, api: Has) -> Answer:
 @router.get("/tasks", summary="List tasks", **about(Scope.VIEWER, PageOf[Task], "bad_cursor", of_all_domains=True))
 async def list_tasks(
     api: Has,
-    biz_type: Annotated[str, Query(max_length=50, pattern=VISIBLE, description="Only of this type, by key.")] = "",
+    biz_type: Annotated[
+        str, Query(max_length=LONGEST_TYPE, pattern=VISIBLE, description="Only of this type, by key.")
+    ] = "",
     biz_key: Annotated[
-        str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$", description="With biz_type: only of this key.")
+        str, Query(max_length=LONGEST_KEY, pattern=PRINTABLE, description="With biz_type: only of this key.")
     ] = "",
     status: Annotated[int | None, Query(ge=0, le=4, description=f"Only these: {_STATUS}")] = None,
     archived: Annotated[bool, Query(description="Those of the history.")] = False,
@@ -170,7 +184,7 @@ async def list_tasks(
 @router.get("/tasks/{id}", summary="One task", **about(Scope.VIEWER, WholeTask, "not_found", of_all_domains=True))
 async def show_task(id: Id, api: Has) -> Answer:
     """Wherever it is, with its payload and what people did to it."""
-    found = await api.as_role("observer", lambda engine: TaskObserver.step(engine, lambda observer: observer.task(id)))
+    found = await api.observed(TaskObserver, lambda observer: observer.task(id))
     return Answer(shown(WholeTask, found, payload=stored_json(found["payload"])))
 
 

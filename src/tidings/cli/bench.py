@@ -1,24 +1,19 @@
 """`bench`: how fast it is on this machine: published, routed, delivered, on a throwaway database."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from tidings.cli.database import Roles, run_migrations
-from tidings.cli.demo import FOR_A_DEMO, throwaway_directory, throwaway_server
+from tidings.cli.demo import FOR_A_DEMO, prepare, throwaway_directory, throwaway_server
 from tidings.cli.flags import FLAGS
 from tidings.cli.listing import AsJson
 from tidings.cli.output import out, say, show_json
 from tidings.cli.progress import counting_progress
 from tidings.cli.running import run_in_loop
-from tidings.cli.up import let_events_flow
 from tidings.db.accounts import ALL_ROLES
-from tidings.demo.certificates import make_certificates
 from tidings.demo.measuring import Measure, Stage
-from tidings.demo.receivers import ADDRESS
 from tidings.settings import Settings, load_settings
 from tidings.telemetry.log_lines import start_logging
 from tidings.wiring import Installation, rules_of
@@ -48,13 +43,10 @@ def bench(
 
 
 async def measure(found: Installation, settings: Settings, events: int, directory: Path) -> list[Stage]:
-    await run_migrations(found, Roles.CREATE, about_gates=False)
-    await let_events_flow(found)
-    certificates = make_certificates(directory, ADDRESS)
-    os.environ["SSL_CERT_FILE"] = str(certificates.authority)
+    certificate = await prepare(found, directory)
     with counting_progress("measuring", "events") as progress:
         taking = Measure(found, rules_of(settings), events, lambda name, done, total: progress(done, total))
-        return await taking.take(certificates.receiver)
+        return await taking.take(certificate)
 
 
 def show(stages: list[Stage]) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tidings.cli.context import installation
 from tidings.cli.gates import OPENING
-from tidings.cli.output import out, say, show_json
+from tidings.cli.output import out, plain, say, show_json
 from tidings.cli.progress import migration_progress
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.address import read_address
@@ -113,5 +113,5 @@ def show_findings(findings: list[Finding], json: bool = False) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for finding in findings:
         remedy = f"\n[dim]→ {finding.remedy}[/]" if finding.remedy else ""
-        table.add_row(MARKS[finding.health], finding.subject, finding.says.replace("[", "\\[") + remedy)
+        table.add_row(MARKS[finding.health], finding.subject, plain(finding.says) + remedy)
     out.print(table)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.generations import show_generations
 from tidings.cli.listing import AsJson, Limit, Shown, moment, say_more, show_list, show_one
 from tidings.cli.output import say, show_json
@@ -15,13 +15,12 @@ from tidings.model.dead_letter import MassRequeueStatus
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
 from tidings.roles.dead_letters.requeueing import Preview
-from tidings.roles.observer.delivery import END, DeliveryObserver
+from tidings.roles.observer.delivery import DeliveryObserver
+from tidings.roles.observer.listing import END, EVER, NEVER
 
 ROLE = "dead_letter_operator"
 COLUMNS = ("id", "event_id", "subscription_id", "failed_at", "final_error_code", "requeued_as")
 MASS_COLUMNS = ("id", "status", "done", "requeued", "refused", "requested_by", "created_at")
-_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
 app = typer.Typer(help="What could not be delivered, and its way back.")
 
@@ -43,12 +42,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List dead letters, newest first, and what became of those that were requeued."""
-    found = as_role(
-        "observer",
-        lambda engine: DeliveryObserver.step(
-            engine, lambda observer: observer.dead_letters(limit, before or END, subscription or 0)
-        ),
-    )
+    found = observed(DeliveryObserver, lambda observer: observer.dead_letters(limit, before or END, subscription or 0))
     shown = found if json else [{**one, "requeued_as": _again(one)} for one in found]
     show_list(shown, COLUMNS, as_json=json, nothing="There is no dead letter.")
     say_more(found, limit, "--before")
@@ -57,7 +51,7 @@ def list_(
 @app.command()
 def show(id: Id, json: AsJson = False) -> None:
     """Show one of them, with what the event said."""
-    found = as_role("observer", lambda engine: DeliveryObserver.step(engine, lambda observer: observer.dead_letter(id)))
+    found = observed(DeliveryObserver, lambda observer: observer.dead_letter(id))
     show_one(found, as_json=json)
 
 
@@ -92,8 +86,11 @@ def requeue(
         done = as_role(ROLE, lambda engine: requeueing.requeue(engine, ids, person()), wakes="orchestrator")
         show_generations(done, as_json=json)
         return
-    began, ended = moment(since, "since") or _EVER, moment(until, "until") or _NEVER
-    chosen = Filter(began, ended, subscription or 0, error, type_)
+    began, ended = moment(since, "since") or EVER, moment(until, "until") or NEVER
+    _requeue_many(Filter(began, ended, subscription or 0, error, type_), rate, yes=yes, as_json=json)
+
+
+def _requeue_many(chosen: Filter, rate: int, *, yes: bool, as_json: bool) -> None:
     seen = as_role(ROLE, lambda engine: requeueing.preview(engine, chosen))
     _show_preview(seen, rate)
     if not seen.total:
@@ -101,7 +98,7 @@ def requeue(
     if not yes:
         typer.confirm("Send them again?", abort=True, err=True)
     mass_id = as_role(ROLE, lambda engine: requeueing.begin(engine, chosen, rate, person()))
-    _run(mass_id, seen.total, as_json=json)
+    _run(mass_id, seen.total, as_json=as_json)
 
 
 @app.command()
@@ -111,10 +108,7 @@ def requeues(
     json: AsJson = False,
 ) -> None:
     """List requeues by filter, newest first, and how far each has come."""
-    found = as_role(
-        "observer",
-        lambda engine: DeliveryObserver.step(engine, lambda observer: observer.mass_requeues(limit, before or END)),
-    )
+    found = observed(DeliveryObserver, lambda observer: observer.mass_requeues(limit, before or END))
     shown = found if json else [_worded(one) for one in found]
     show_list(shown, MASS_COLUMNS, as_json=json, nothing="There was none yet.")
     say_more(found, limit, "--before")

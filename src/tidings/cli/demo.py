@@ -63,11 +63,7 @@ def demo(
 
 
 async def play(found: Installation, settings: Settings, events: int, directory: Path) -> tuple[Story, Ledger]:
-    await run_migrations(found, Roles.CREATE, about_gates=False)
-    await let_events_flow(found)
-    certificates = make_certificates(directory, ADDRESS)
-    # As for every program that uses OpenSSL: whom to trust besides, or instead of, the system's authorities.
-    os.environ["SSL_CERT_FILE"] = str(certificates.authority)
+    certificate = await prepare(found, directory)
     with Live(console=err, refresh_per_second=8, transient=not err.is_terminal) as live:
 
         def show(story: Story, doing: str) -> None:
@@ -75,7 +71,17 @@ async def play(found: Installation, settings: Settings, events: int, directory: 
             live.update(picture(story.board, rows, doing))
 
         story = Story(found, rules_of(settings), events, show)
-        return story, await story.tell(certificates.receiver)
+        return story, await story.tell(certificate)
+
+
+async def prepare(found: Installation, directory: Path) -> Path:
+    """A database through which events flow, and what receivers on this machine show to be trusted."""
+    await run_migrations(found, Roles.CREATE, about_gates=False)
+    await let_events_flow(found)
+    certificates = make_certificates(directory, ADDRESS)
+    # As for every program that uses OpenSSL: whom to trust besides, or instead of, the system's authorities.
+    os.environ["SSL_CERT_FILE"] = str(certificates.authority)
+    return certificates.receiver
 
 
 @contextmanager

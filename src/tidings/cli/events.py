@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role
+from tidings.cli.acting import observed
 from tidings.cli.listing import AsJson, Limit, moment, say_more, show_list, show_one
 from tidings.cli.output import out
 from tidings.errors import InputRefused
-from tidings.roles.observer.routing import END, RoutingObserver, Shown
+from tidings.roles.observer.listing import END, Shown
+from tidings.roles.observer.routing import RoutingObserver
 
 COLUMNS = ("id", "created_at", "event_type", "event_domain", "event_stream", "external_id")
 ATTEMPT_COLUMNS = ("attempt_no", "worker_name", "route_id", "route_kind", "status", "matched", "reason", "detail")
@@ -46,7 +47,7 @@ def list_(
             return await observer.events_between(first, last, limit, before)
         return await observer.events(limit, before or END, type)
 
-    events = as_role("observer", lambda engine: RoutingObserver.step(engine, found))
+    events = observed(RoutingObserver, found)
     show_list(events, COLUMNS, as_json=json, nothing="There is no such event.")
     say_more(events, limit, "--before")
 
@@ -54,7 +55,7 @@ def list_(
 @app.command()
 def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
     """Show one event, with its payload and what routers decided about it."""
-    event = dict(as_role("observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.event(id))))
+    event = dict(observed(RoutingObserver, lambda observer: observer.event(id)))
     if json:
         show_one(event, as_json=True)
         return

@@ -7,7 +7,6 @@ from rich.table import Table
 
 from tidings.cli.output import out, show_json
 from tidings.flow import ROLES
-from tidings.flow_reference import reads, writes
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,6 +38,6 @@ def show_flow() -> None:
     for role in ROLES:
         process = f"\n[dim]run {role.process}[/]" if role.process else ""
         table.add_row(
-            f"[bold]{role.name}[/]{process}\n{role.does}", "\n".join(reads(role)), "\n".join(writes(role)) or "–"
+            f"[bold]{role.name}[/]{process}\n{role.does}", "\n".join(role.reads()), "\n".join(role.writes()) or "–"
         )
     out.print(table)

@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Reason, show_list
 from tidings.cli.output import say
 from tidings.db.engine import Engine
 from tidings.errors import InputRefused
 from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
-from tidings.roles.observer.routing import RoutingObserver, Shown
+from tidings.roles.observer.listing import Shown
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.routes import gates as admin
 
 ROLE = "route_admin"
@@ -30,7 +31,7 @@ def add_to(root: typer.Typer) -> None:
 @app.command("list")
 def list_(json: AsJson = False) -> None:
     """List the gates that decide something."""
-    found = as_role("observer", lambda engine: RoutingObserver.step(engine, RoutingObserver.gates))
+    found = observed(RoutingObserver, RoutingObserver.gates)
     show_list(
         found if json else [_worded(gate) for gate in found],
         ("gate", "is", "since", "by", "reason"),

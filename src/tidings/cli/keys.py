@@ -6,14 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.acting import as_role, person
-from tidings.cli.listing import AsJson, Limit, say_more, show_list, show_one
+from tidings.cli.listing import AsJson, Limit, duration, say_more, show_list, show_one
 from tidings.cli.output import out, say
 from tidings.decisions.keys import check_new_key, scopes_text
-from tidings.errors import InputRefused
 from tidings.model.key import Scope
 from tidings.roles.keys import actions
 from tidings.roles.keys.operations import StoredKey
-from tidings.settings.values import BadValue, read_duration
 
 ROLE = "key_admin"
 COLUMNS = ("id", "public_id", "name", "scopes", "event_domain", "is_valid", "last_used_at", "expires_at")
@@ -39,7 +37,7 @@ def add(
     json: AsJson = False,
 ) -> None:
     """Make a key and print it; it is shown only now."""
-    new = check_new_key(name, scope, domain, _lifetime(expires))
+    new = check_new_key(name, scope, domain, None if expires is None else duration(expires, "expires"))
     made = as_role(ROLE, lambda engine: actions.add(engine, new, person()))
     if json:
         show_one({**_shown(made.stored), "key": made.key}, as_json=True)
@@ -72,15 +70,6 @@ def revoke(
         show_one({**_shown(key), "changed": was_valid}, as_json=True)
     else:
         say(f"Revoked: {key.public_id} ({key.name})." if was_valid else "It was revoked before.")
-
-
-def _lifetime(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return read_duration(text)
-    except BadValue as bad:
-        raise InputRefused(f"expires: {bad}.", field="expires") from None
 
 
 def _shown(key: StoredKey) -> Mapping[str, Any]:

@@ -90,6 +90,14 @@ def text_of(value: object) -> str:
     return str(value)
 
 
+def duration(text: str, field: str) -> float:
+    """In seconds."""
+    try:
+        return read_duration(text)
+    except BadValue as bad:
+        raise InputRefused(f"{field}: {bad}.", field=field) from None
+
+
 def moment(text: str | None, field: str) -> datetime.datetime | None:
     """`2026-01-31`, `2026-01-31T10:00:00+01:00` (UTC where no zone is said), or how long ago: `15m`, `2h`, `3d`."""
     if text is None:

@@ -16,12 +16,13 @@ def show_json(value: Any) -> None:
 
 
 def show_error(error: TidingsError) -> None:
-    err.print(f"[red]tidings:[/] {_plain(error.what)}", markup=True)
+    err.print(f"[red]tidings:[/] {plain(error.what)}", markup=True)
     if error.remedy:
         err.print(f"  → {error.remedy}", markup=False)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Foreign text, where our own has markup: it is shown as it is."""
     return text.replace("[", "\\[")
 
 

@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Limit, say_more, show_list, show_one
 from tidings.db.engine import Engine
 from tidings.errors import NotFound
-from tidings.roles.observer.routing import END, RoutingObserver
+from tidings.roles.observer.listing import END
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import Replayed
 from tidings.roles.router.replay import replay as replay_one
 
@@ -30,12 +31,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List what waits for a person, newest first."""
-    found = as_role(
-        "observer",
-        lambda engine: RoutingObserver.step(
-            engine, lambda observer: observer.route_dead_letters(limit, before, resolved_too=all)
-        ),
-    )
+    found = observed(RoutingObserver, lambda observer: observer.route_dead_letters(limit, before, resolved_too=all))
     show_list(found, COLUMNS, as_json=json, nothing="There is none." if all else "There is none that is unresolved.")
     say_more(found, limit, "--before")
 
@@ -43,9 +39,7 @@ def list_(
 @app.command()
 def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
     """Show one of them, with the event as it was."""
-    found = as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.route_dead_letter(id))
-    )
+    found = observed(RoutingObserver, lambda observer: observer.route_dead_letter(id))
     show_one(found, as_json=json)
 
 

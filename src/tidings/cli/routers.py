@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Limit, Reason, say_more, show_list, show_one
 from tidings.cli.output import say
 from tidings.model.route import router_gate
-from tidings.roles.observer.routing import RoutingObserver, Shown
+from tidings.roles.observer.listing import Shown
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.routes import routers as admin
 
 ROLE = "route_admin"
@@ -30,9 +31,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the routers. The lag counts ids, of every domain: it is never less than what is waiting."""
-    found = as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.routers(limit, after))
-    )
+    found = observed(RoutingObserver, lambda observer: observer.routers(limit, after))
     show_list(
         found if json else [_worded(router) for router in found],
         COLUMNS,
@@ -45,7 +44,7 @@ def list_(
 @app.command()
 def show(name: Name, json: AsJson = False) -> None:
     """Show one router, with its holes."""
-    found = as_role("observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.router(name)))
+    found = observed(RoutingObserver, lambda observer: observer.router(name))
     show_one(found if json else {**found, "holes": _spans(found["holes"], found["hole_ranges"])}, as_json=json)
 
 

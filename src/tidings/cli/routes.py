@@ -5,13 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Limit, say_more, show_list, show_one
 from tidings.cli.output import say
 from tidings.decisions.routing import Decision
 from tidings.model.event import LoggedEvent
 from tidings.model.route import EVERY_DOMAIN, Route, RouteTarget
 from tidings.roles.observer import preview as previewing
+from tidings.roles.observer.listing import END
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.routes import routes as admin
 
@@ -24,7 +25,7 @@ app = typer.Typer(help="Which events go where: the most specific route wins, for
 Domain = Annotated[str, typer.Option(help="Domain, or a pattern.")]
 Stream = Annotated[str, typer.Option(help="Stream, or a pattern; '' is exactly the empty stream.")]
 Task = Annotated[str | None, typer.Option(help="The type of the tasks that are made.")]
-Id = Annotated[int, typer.Argument(min=1, max=2**63 - 1)]
+Id = Annotated[int, typer.Argument(min=1, max=END)]
 
 
 def add_to(root: typer.Typer) -> None:
@@ -64,9 +65,7 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the routes."""
-    found = as_role(
-        "observer", lambda engine: RoutingObserver.step(engine, lambda observer: observer.routes(limit, after))
-    )
+    found = observed(RoutingObserver, lambda observer: observer.routes(limit, after))
     shown = found if json else [{**route, "event_stream": route["event_stream"] or "(empty)"} for route in found]
     show_list(shown, COLUMNS, as_json=json, nothing="There is no route: no event comes to anything.")
     say_more(found, limit, "--after")
@@ -108,7 +107,7 @@ def remove(id: Id) -> None:
 
 @app.command()
 def preview(
-    event: Annotated[int | None, typer.Option(help="One event.", min=1, max=2**63 - 1)] = None,
+    event: Annotated[int | None, typer.Option(help="One event.", min=1, max=END)] = None,
     last: Annotated[int, typer.Option(help="The newest events, so many.", min=1, max=1000)] = 10,
     json: AsJson = False,
 ) -> None:
@@ -119,7 +118,7 @@ def preview(
 
 
 def _told(event: LoggedEvent, decision: Decision) -> dict[str, Any]:
-    """`makes` is what would be there afterwards, `matched` how much of it."""
+    """`subscriptions` and `task_biz_type` are what would get it; `matched` is how many that are."""
     return {
         **{"event_id": event.id, "event_type": event.event_type, "event_domain": event.event_domain},
         **{"route": decision.route_id, "kind": decision.route_kind, "status": decision.status.value},

@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.generations import show_generations
 from tidings.cli.listing import AsJson, Limit, say_more, show_list, show_one
 from tidings.cli.output import out
 from tidings.errors import InputRefused
 from tidings.model.saga import SAGA_MOVES, SagaStatus
 from tidings.roles.dead_letters import requeueing
-from tidings.roles.observer.delivery import END, DeliveryObserver, Shown
+from tidings.roles.observer.delivery import DeliveryObserver
+from tidings.roles.observer.listing import END, Shown
 
 COLUMNS = ("id", "event_id", "subscription_id", "status", "attempt_count", "next_attempt_at", "final_error_code")
 JOB_COLUMNS = ("id", "attempt_no", "status", "response_status", "error_code", "duration_ms", "worker_id", "finished_at")
@@ -50,7 +51,7 @@ def list_(
             return await observer.sagas_of_event(event, limit, before or END)
         return await observer.sagas(limit, before or END)
 
-    sagas = as_role("observer", lambda engine: DeliveryObserver.step(engine, found))
+    sagas = observed(DeliveryObserver, found)
     show_list(sagas, COLUMNS, as_json=json, nothing="There is no such saga.")
     say_more(sagas, limit, "--before" if status is None else "--after")
 
@@ -75,7 +76,7 @@ def _check(event: int | None, status: SagaStatus | None, subscription: int | Non
 @app.command()
 def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
     """Show one delivery, with its attempts, the last first."""
-    saga = dict(as_role("observer", lambda engine: DeliveryObserver.step(engine, lambda observer: observer.saga(id))))
+    saga = dict(observed(DeliveryObserver, lambda observer: observer.saga(id)))
     if json:
         show_one(saga, as_json=True)
         return

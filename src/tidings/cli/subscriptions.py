@@ -1,8 +1,6 @@
 """`subscriptions`: who gets which events. A secret is printed once, when it is made."""
 
-import asyncio
 import datetime
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -11,11 +9,11 @@ import typer
 
 from tidings.cli import checking
 from tidings.cli import subscription_view as view
-from tidings.cli.acting import person
-from tidings.cli.context import installation
-from tidings.cli.listing import AsJson, Limit, moment
+from tidings.cli.acting import observed, on_installation, person
+from tidings.cli.listing import AsJson, Limit, duration, moment
 from tidings.cli.output import say
 from tidings.cli.progress import replay_progress
+from tidings.cli.subscription_input import headers, limits, only_given, typed_secret
 from tidings.decisions.subscribing import LIMITS
 from tidings.errors import SubscriptionRefused
 from tidings.model.endpoint_check import CheckOutcome
@@ -29,14 +27,11 @@ from tidings.roles.subscriptions.actions import Outcome
 from tidings.roles.verifier.actions import trust
 from tidings.roles.verifier.asking import ask_test, ask_verification
 from tidings.roles.verifier.operations import Verdict, VerifierOperations
-from tidings.settings.values import BadValue, read_duration, read_whole_number
+from tidings.settings import Settings
 from tidings.wiring import Installation, rules_of
 
 OWN_FLAGS = tuple(f"--{name.replace('_', '-')}" for name in LIMITS)
 """Settings have the same names: after the word `subscriptions` they mean that one subscription."""
-
-_RESET = "default"
-_SECONDS = ("base_delay_seconds", "timeout_seconds")
 
 app = typer.Typer(help="Who gets which events: add, change, pause and look at subscriptions.", no_args_is_help=True)
 
@@ -79,14 +74,12 @@ def add(
     json: AsJson = False,
 ) -> None:
     """Make a subscription; print its id and its secret, which is shown only now."""
-    limits = (max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight)
     given = {
-        **_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
-        **_given(secret=_secret(secret), headers=_headers(header), verification=verification and str(verification)),
-        **_limits(*limits),
+        **only_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
+        **only_given(verification=verification, headers=headers(header), secret=typed_secret(secret)),
+        **limits(max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight),
     }
-    with installation(must_exist=True) as found:
-        asyncio.run(_add(found, given, json))
+    on_installation(lambda found: _add(found, given, json))
 
 
 async def _add(found: Installation, given: dict[str, Any], json: bool) -> None:
@@ -110,14 +103,8 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the subscriptions, oldest first."""
-
-    async def look(found: Installation) -> list[SeenSubscription]:
-        async with found.engine("observer", size=1) as engine:
-            # One more than asked for tells whether there are more.
-            return await SubscriptionObserver.step(engine, lambda see: see.subscriptions(limit + 1, after))
-
-    with installation(must_exist=True) as found:
-        seen = asyncio.run(look(found))
+    # One more than asked for tells whether there are more.
+    seen = observed(SubscriptionObserver, lambda see: see.subscriptions(limit + 1, after))
     view.show_list(seen[:limit], json)
     if len(seen) > limit:
         say(f"There are more: --after {seen[limit - 1].subscription.id}")
@@ -126,9 +113,8 @@ def list_(
 @app.command()
 def show(id: Id, json: AsJson = False) -> None:
     """Show one subscription; its secrets and headers are shown to nobody."""
-    with installation(must_exist=True) as found:
-        seen, lane = asyncio.run(_look_closely(found, id))
-        view.show_one(seen, lane, found.settings, json)
+    seen, lane, settings = on_installation(lambda found: _look_closely(found, id))
+    view.show_one(seen, lane, settings, json)
 
 
 @app.command()
@@ -151,18 +137,16 @@ def edit(
     """Change only what is given. A limit of `default` is that of the settings; headers are replaced as a whole."""
     if header and no_headers:
         raise SubscriptionRefused("--header and --no-headers exclude each other.", field="headers")
-    limits = (max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight)
     given = {
-        **_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
-        **_given(headers={} if no_headers else _headers(header), verification=verification and str(verification)),
-        **_limits(*limits),
+        **only_given(event_type=type_, callback_url=url, event_domain=domain, description=description),
+        **only_given(verification=verification, headers={} if no_headers else headers(header)),
+        **limits(max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight),
     }
     if not given:
         raise SubscriptionRefused(
             "There is nothing to change.", "`tidings subscriptions edit --help` shows what can be."
         )
-    with installation(must_exist=True) as found:
-        asyncio.run(_edit(found, id, given, expected_version, json))
+    on_installation(lambda found: _edit(found, id, given, expected_version, json))
 
 
 async def _edit(found: Installation, id: int, given: dict[str, Any], version: int | None, json: bool) -> None:
@@ -183,7 +167,7 @@ async def _edit(found: Installation, id: int, given: dict[str, Any], version: in
 @app.command()
 def verify(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
     """Put the URL of a subscription in force, once its endpoint has answered a challenge. Exit 1 if it has not."""
-    seconds = _duration("wait", wait)
+    seconds = duration(wait, "wait")
 
     async def work(found: Installation) -> bool:
         seen = (await _look(found, id)).subscription
@@ -192,9 +176,8 @@ def verify(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
             return True
         return await _verify(found, seen, seconds, json)
 
-    with installation(must_exist=True) as found:
-        if not asyncio.run(work(found)):
-            raise typer.Exit(1)
+    if not on_installation(work):
+        raise typer.Exit(1)
 
 
 async def _verify(found: Installation, seen: Subscription, seconds: float, json: bool) -> bool:
@@ -213,15 +196,14 @@ async def _verify(found: Installation, seen: Subscription, seconds: float, json:
 @app.command("test")
 def send_test(id: Id, wait: Wait = "30s", json: AsJson = False) -> None:
     """Send a test event to this one subscription only; show how its endpoint took it. Exit 1 if it did not."""
-    seconds = _duration("wait", wait)
+    seconds = duration(wait, "wait")
 
     async def work(found: Installation) -> Verdict:
         async with found.engine("subscription_verifier", size=1) as engine:
             check = await ask_test(engine, id, actor=person(), rules=rules_of(found.settings).destinations)
             return await checking.awaited(engine, check, seconds)
 
-    with installation(must_exist=True) as found:
-        verdict = asyncio.run(work(found))
+    verdict = on_installation(work)
     checking.show_test(id, verdict, seconds, json)
 
 
@@ -257,8 +239,8 @@ def rotate_secret(
     json: AsJson = False,
 ) -> None:
     """Make a new secret and print it; it is shown only now."""
-    seconds = _duration("overlap_seconds", overlap)
-    own = _secret(secret)
+    seconds = duration(overlap, "overlap_seconds")
+    own = typed_secret(secret)
 
     async def work(found: Installation) -> str:
         async with found.engine("subscription_admin", size=1) as engine:
@@ -266,8 +248,7 @@ def rotate_secret(
                 engine, id, actor=person(), vault=found.vault(), overlap_seconds=seconds, secret=own
             )
 
-    with installation(must_exist=True) as found:
-        made = asyncio.run(work(found))
+    made = on_installation(work)
     view.show_rotated(id, made, seconds, json)
 
 
@@ -283,8 +264,7 @@ def replay(
     """
     start = moment(since, "since")
     assert start is not None
-    with installation(must_exist=True) as found:
-        done = asyncio.run(_replay(found, id, start))
+    done = on_installation(lambda found: _replay(found, id, start))
     view.show_replayed(id, done, json)
 
 
@@ -302,11 +282,11 @@ async def _look(found: Installation, id: int) -> SeenSubscription:
         return await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
 
 
-async def _look_closely(found: Installation, id: int) -> tuple[SeenSubscription, SeenLane]:
+async def _look_closely(found: Installation, id: int) -> tuple[SeenSubscription, SeenLane, Settings]:
     start = found.settings.flow_control.window_start
     async with found.engine("observer", size=1) as engine:
         seen = await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
-        return seen, await LaneObserver.step(engine, lambda see: see.lane(id, start))
+        return seen, await LaneObserver.step(engine, lambda see: see.lane(id, start)), found.settings
 
 
 async def _trust(found: Installation, id: int) -> bool:
@@ -323,51 +303,8 @@ def _switch(action: Any, id: int, done: str, json: bool) -> None:
             outcome = await action(engine, id, actor=person())
         await _tell(found, outcome, done, json)
 
-    with installation(must_exist=True) as found:
-        asyncio.run(work(found))
+    on_installation(work)
 
 
 async def _tell(found: Installation, outcome: Outcome, done: str, json: bool, was_done: bool = True) -> None:
     view.show_outcome(await _look(found, outcome.subscription.id), outcome.changed, done if was_done else "", json)
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _limits(*texts: str | None) -> dict[str, Any]:
-    """`default` resets a limit."""
-    given = {name: text.strip() for name, text in zip(LIMITS, texts, strict=True) if text is not None}
-    return {name: None if text == _RESET else _limit(name, text) for name, text in given.items()}
-
-
-def _limit(name: str, text: str) -> float:
-    if name in _SECONDS:
-        return _duration(name, text)
-    try:
-        return read_whole_number(text)
-    except BadValue as bad:
-        raise SubscriptionRefused(f"{name}: {bad}.", field=name) from None
-
-
-def _duration(name: str, text: str) -> float:
-    try:
-        return read_duration(text)
-    except BadValue as bad:
-        raise SubscriptionRefused(f"{name}: {bad}.", field=name) from None
-
-
-def _headers(texts: list[str] | None) -> dict[str, str] | None:
-    if texts is None:
-        return None
-    headers: dict[str, str] = {}
-    for text in texts:
-        name, colon, value = text.partition(":")
-        if not colon or name in headers:
-            raise SubscriptionRefused("A header is there twice, or is not written as 'Name: value'.", field="headers")
-        headers[name] = value.strip(" ")
-    return headers
-
-
-def _secret(text: str | None) -> str | None:
-    return sys.stdin.readline().strip() if text == "-" else text

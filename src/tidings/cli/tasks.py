@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.acting import as_role, person
+from tidings.cli.acting import as_role, observed, person
 from tidings.cli.context import settings
 from tidings.cli.listing import AsJson, Limit, Shown, moment, say_more, show_list, show_one
 from tidings.cli.output import out, show_json
@@ -20,7 +20,8 @@ from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask, Submitted
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
-from tidings.roles.observer.tasks import END, TaskObserver
+from tidings.roles.observer.listing import END
+from tidings.roles.observer.tasks import TaskObserver
 from tidings.roles.task_producer.operations import TaskProducerOperations
 from tidings.roles.tasks import commands
 from tidings.settings.values import BadValue, read_duration
@@ -70,25 +71,29 @@ def list_(
     _check(status, type, key, archived)
 
     async def found(observer: TaskObserver) -> list[Shown]:
-        if archived and key:
-            return await observer.archived_of_key(type, key, limit, after or 0)
-        if archived and type:
-            return await observer.archived_of_type(type, limit, after or 0)
         if archived:
-            return await observer.archived(limit, before or END)
-        if key:
-            return await observer.task_of_key(type, key)
-        if type:
-            return await observer.tasks_of_type(type, limit, after or 0)
+            return await _archived(observer, type, key, limit, before or END, after or 0)
         if status is not None:
             return await observer.tasks_of_status(TaskStatus(status), limit, after or 0)
-        return await observer.tasks(limit, before or END)
+        return await _queued(observer, type, key, limit, before or END, after or 0)
 
-    tasks = as_role("observer", lambda engine: TaskObserver.step(engine, found))
+    tasks = observed(TaskObserver, found)
     show_list(
         tasks if json else [_worded(one) for one in tasks], COLUMNS, as_json=json, nothing="There is no such task."
     )
     say_more(tasks, limit, "--before" if status is None and not type else "--after")
+
+
+async def _archived(observer: TaskObserver, type: str, key: str, limit: int, before: int, after: int) -> list[Shown]:
+    if key:
+        return await observer.archived_of_key(type, key, limit, after)
+    return await (observer.archived_of_type(type, limit, after) if type else observer.archived(limit, before))
+
+
+async def _queued(observer: TaskObserver, type: str, key: str, limit: int, before: int, after: int) -> list[Shown]:
+    if key:
+        return await observer.task_of_key(type, key)
+    return await (observer.tasks_of_type(type, limit, after) if type else observer.tasks(limit, before))
 
 
 def _check(status: int | None, type: str, key: str, archived: bool) -> None:
@@ -105,7 +110,7 @@ def _check(status: int | None, type: str, key: str, archived: bool) -> None:
 @app.command()
 def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
     """Show one task, wherever it is, with its payload and what people did to it."""
-    task = dict(as_role("observer", lambda engine: TaskObserver.step(engine, lambda observer: observer.task(id))))
+    task = dict(observed(TaskObserver, lambda observer: observer.task(id)))
     if json:
         show_one(task, as_json=True)
         return

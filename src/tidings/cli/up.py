@@ -68,8 +68,10 @@ def show_where(found: Installation) -> None:
     place = f"an embedded PostgreSQL in {found.settings.installation.data_dir}" if found.embedded else "your own server"
     out.print(f"Tidings is up: {', '.join(everything(found.settings))}, on {place}.", markup=False)
     server = found.settings.server
+    url = f"http://{server.host}:{server.port or '(see below)'}"
     for what, command in (
-        ("the HTTP API", f"http://{server.host}:{server.port or '(see below)'}/docs"),
+        ("the console", url),
+        ("the HTTP API", f"{url}/docs"),
         ("send events somewhere", "tidings subscriptions add --type '*' --url https://…"),
         ("publish one", "tidings publish order.paid '{\"id\": 1}'"),
         ("look at routing", "tidings routers list"),

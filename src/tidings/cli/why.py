@@ -8,7 +8,7 @@ import typer
 from tidings.cli.acting import as_role
 from tidings.cli.context import settings
 from tidings.cli.listing import AsJson, show_one
-from tidings.cli.output import out
+from tidings.cli.output import out, plain
 from tidings.model.explanation import Explanation
 from tidings.roles.observer.why import why
 
@@ -32,18 +32,14 @@ def why_(
 
 def _show(answer: Explanation, indent: str) -> None:
     sign = "[green]●[/]" if answer.is_over else "[yellow]○[/]"
-    out.print(f"{indent}{sign} [bold]{answer.subject}[/]  {_plain(answer.headline)}")
+    out.print(f"{indent}{sign} [bold]{answer.subject}[/]  {plain(answer.headline)}")
     for reason in answer.reasons:
         since = f" [dim]{_ago(reason.since)}[/]" if reason.since else ""
-        out.print(f"{indent}    {_plain(reason.text)}{since}")
+        out.print(f"{indent}    {plain(reason.text)}{since}")
         if reason.remedy:
-            out.print(f"{indent}    [cyan]→ {_plain(reason.remedy)}[/]")
+            out.print(f"{indent}    [cyan]→ {plain(reason.remedy)}[/]")
     for part in answer.parts:
         _show(part, f"{indent}  ")
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")
 
 
 def _ago(moment: datetime.datetime) -> str:

@@ -37,13 +37,13 @@ def _accepted(
     accept: Callable[[T], R],
 ) -> R:
     try:
-        return accept(given if isinstance(given, kind) else _read(given, kind, word))
+        return accept(given if isinstance(given, kind) else _read(given, kind))
     except InputRefused as error:
         field = f"{word}s[{place}]" + (f".{error.field}" if error.field else "")
         raise refused(f"{word.capitalize()} {place} of the list: {error.what}", error.remedy, field=field) from error
 
 
-def _read(given: Any, kind: type[T], word: str) -> T:
+def _read(given: Any, kind: type[T]) -> T:
     if not isinstance(given, Mapping):
         raise InputRefused(
             f"it is a {type(given).__name__}.", f"Give tidings.{kind.__name__}(…) or a dict of its fields."

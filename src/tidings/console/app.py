@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tidings.api.faults import announce
-from tidings.api.problems import CONTENT_TYPE, KINDS, Refused, document, of_error, of_status
+from tidings.api.problems import CONTENT_TYPE, KINDS, Refused, document, of_error, of_http
 from tidings.console import (
     assets,
     audit,
@@ -19,6 +19,7 @@ from tidings.console import (
     events,
     keys,
     overview,
+    requeues,
     routing,
     signing_in,
     subscriptions,
@@ -29,7 +30,7 @@ from tidings.console.page import Page
 from tidings.console.saying import why_not
 from tidings.errors import TidingsError
 
-AREAS = (overview, events, subscriptions, dead_letters, tasks, routing, audit, keys)
+AREAS = (overview, events, subscriptions, dead_letters, requeues, tasks, routing, audit, keys)
 FORM = b"application/x-www-form-urlencoded"
 _POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self';"
@@ -61,7 +62,7 @@ def console() -> Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
         exception_handlers={
             Refused: _handler(lambda error: error),
             TidingsError: _handler(of_error),
-            HTTPException: _handler(_http),
+            HTTPException: _handler(of_http),
             Exception: _handler(lambda error: of_error(TidingsError(""))),
         },
     )
@@ -104,8 +105,3 @@ async def _shown(request: Request, refused: Refused) -> Response:
     response = page.show("refused.html", status, code=refused.code, detail=detail, request_id=request_id)
     response.headers.update(refused.headers)
     return response
-
-
-def _http(error: HTTPException) -> Refused:
-    words = {404: "There is nothing at this path.", 405: "This method is not for this path."}
-    return of_status(error.status_code, words.get(error.status_code, str(error.detail)), error.headers)

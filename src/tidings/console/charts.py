@@ -95,21 +95,15 @@ def stacked(columns: Sequence[Sequence[float]], width: float, height: float, gap
 
 
 # Column and row of each stage, in a wide picture and in a tall one.
-_WIDE = {"events": (0, 0), "router": (1, 0), "sagas": (2, 0), "jobs": (3, 0), "endpoints": (4, 0)} | {
-    "tasks": (2, 1),
-    "dead": (4, 1),
-}
-_TALL = {"events": (0, 0), "router": (0, 1), "sagas": (0, 2), "jobs": (0, 3), "endpoints": (0, 4)} | {
-    "tasks": (1, 1),
-    "dead": (1, 4),
-}
-_BOX = (160.0, 84.0)
 _FLOW = ("events", "router", "sagas", "jobs", "endpoints")
+_WIDE = {**{name: (place, 0) for place, name in enumerate(_FLOW)}, "tasks": (2, 1), "dead": (4, 1)}
+_TALL = {**{name: (0, place) for place, name in enumerate(_FLOW)}, "tasks": (1, 1), "dead": (1, 4)}
+_BOX = (160.0, 84.0)
 
 
 def flow_picture(stages: Mapping[str, Stage], *, is_tall: bool = False) -> FlowPicture:
     """event → router → saga → job → endpoint, with what branches off: tasks, dead letters, and the way back."""
-    places, (wide, high) = (_TALL, _BOX) if is_tall else (_WIDE, _BOX)
+    places, (wide, high) = _TALL if is_tall else _WIDE, _BOX
     step = (wide + 28, high + 34) if is_tall else (wide + 50, high + 54)
     top = 0.0 if is_tall else 34.0
     at = {name: (column * step[0], top + row * step[1]) for name, (column, row) in places.items()}
@@ -133,7 +127,7 @@ def _branch(one: tuple[float, float], other: tuple[float, float]) -> str:
     """To the right at once if it stands beside; else down first."""
     wide, high = _BOX
     if one[1] == other[1]:
-        return f"M{one[0] + wide:g} {one[1] + high / 2:g}H{other[0] - 5:g}"
+        return _joined(one, other, is_down=False)
     return f"M{one[0] + wide / 2:g} {one[1] + high:g}V{other[1] + high / 2 - 8:g}q0 8 8 8H{other[0] - 5:g}"
 
 

@@ -12,7 +12,8 @@ from tidings.api.context import refuse_unless
 from tidings.api.problems import Refused
 from tidings.console import cookies
 from tidings.console.forgery import FIELD, HEADER, refuse_foreign
-from tidings.console.page import Page, read_form
+from tidings.console.forms import read_form
+from tidings.console.page import Page
 from tidings.model.key import Scope
 from tidings.roles.sessions.keeping import look_up
 

@@ -9,19 +9,16 @@ from tidings.api import requeues
 from tidings.console import payloads
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
-from tidings.console.page import ROWS, Page
+from tidings.console.page import ENOUGH, ROWS, Page
 from tidings.console.story import deliveries_of, is_over, steps_of
 from tidings.errors import NotFound
 from tidings.model.dead_letter import RequeueOutcome
 from tidings.model.explanation import Explanation
 from tidings.model.key import Scope
-from tidings.roles.observer.pages import EventFilter
+from tidings.roles.observer.filters import EventFilter
 from tidings.roles.observer.searching import EventSearcher, FateObserver
 from tidings.roles.observer.stories import Story, StoryObserver
 from tidings.roles.observer.why import why
-
-# What htmx takes as: no need to ask again.
-_ENOUGH = 286
 
 
 async def index(page: Page) -> Response:
@@ -83,7 +80,7 @@ async def show(page: Page) -> Response:
 async def live(page: Page) -> Response:
     """The part of the page that changes while the event is on its way."""
     told = _told(page, await _why(page), await _story(page))
-    return page.show("events/live.html", _ENOUGH if told["is_over"] else 200, **told)
+    return page.show("events/live.html", ENOUGH if told["is_over"] else 200, **told)
 
 
 def _told(page: Page, explanation: Explanation, story: Story) -> dict[str, Any]:

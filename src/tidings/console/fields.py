@@ -4,8 +4,8 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 
-from tidings.api.describing import BIGGEST_ID
 from tidings.console.languages import DEFAULT, Words, words_of
+from tidings.model.id import BIGGEST_ID
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _VISIBLE = re.compile(r"[!-~]+")

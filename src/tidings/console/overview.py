@@ -1,6 +1,6 @@
 """The overview: what flows, how much waits in each stage, and what is wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tidings.console.charts import Span, Stage, ceiling, flow_picture, spans, stacked
 from tidings.console.declaring import get
+from tidings.console.languages import Words
 from tidings.console.page import Page
 from tidings.console.saying import duration
 from tidings.console.showing import number
@@ -97,37 +98,16 @@ def _labels(columns: list[Span], chosen: Range) -> list[str]:
 
 def _stages(page: Page, depths: Depths, last_event: Any, totals: Mapping[str, int], chosen: Range) -> dict[str, Stage]:
     say, queues = page.words, depths.queues
-    lag = Depth(
-        sum(one.events for one in depths.routers), max((one.oldest_seconds for one in depths.routers), default=0.0)
-    )
-    due = _both(queues["sagas_pending"], queues["sagas_retry_due"])
-    tasks = Depth(sum(one.due for one in depths.tasks), max((one.oldest_seconds for one in depths.tasks), default=0.0))
-
-    def lasted(seconds: float) -> str:
-        return duration(seconds, say.language)
-
-    def stage(name: str, depth: Depth, href: str, note: str = "") -> Stage:
-        waits = say("overview.stage.oldest", duration=lasted(depth.oldest_seconds)) if depth.oldest_seconds else ""
-        return Stage(say(f"overview.stage.{name}"), _counted(depth.count), note or waits, _tone(depth), href)
-
     in_range = say(f"overview.range.{chosen.name}")
+    due = _both(queues["sagas_pending"], queues["sagas_retry_due"])
+    sending = Depth(queues["jobs_leased"].count, 0.0)
+    delivered = say("overview.stage.delivered", count=number(totals["delivered"]), range=in_range)
     return {
-        "events": Stage(
-            say("overview.stage.events"),
-            f"#{last_event['id']}" if last_event else "–",
-            say("shared.ago", duration=lasted(max(0.0, page.ago(last_event["created_at"])))) if last_event else "",
-            "quiet",
-            "/events",
-        ),
-        "router": stage("router", lag, "/routing"),
-        "sagas": stage("sagas", due, "/events"),
-        "jobs": stage("jobs", queues["jobs_pending"], "/subscriptions"),
-        "endpoints": stage(
-            "endpoints",
-            Depth(queues["jobs_leased"].count, 0.0),
-            "/subscriptions",
-            say("overview.stage.delivered", count=number(totals["delivered"]), range=in_range),
-        ),
+        "events": _newest(page, last_event),
+        "router": _stage(say, "router", _sum((one.events, one.oldest_seconds) for one in depths.routers), "/routing"),
+        "sagas": _stage(say, "sagas", due, "/events"),
+        "jobs": _stage(say, "jobs", queues["jobs_pending"], "/subscriptions"),
+        "endpoints": _stage(say, "endpoints", sending, "/subscriptions", delivered),
         "dead": Stage(
             say("overview.stage.dead"),
             number(totals["dead"]),
@@ -135,8 +115,24 @@ def _stages(page: Page, depths: Depths, last_event: Any, totals: Mapping[str, in
             "bad" if totals["dead"] else "quiet",
             "/dead-letters",
         ),
-        "tasks": stage("tasks", tasks, "/tasks"),
+        "tasks": _stage(say, "tasks", _sum((one.due, one.oldest_seconds) for one in depths.tasks), "/tasks"),
     }
+
+
+def _newest(page: Page, last_event: Any) -> Stage:
+    say = page.words
+    if not last_event:
+        return Stage(say("overview.stage.events"), "–", "", "quiet", "/events")
+    since = duration(max(0.0, page.ago(last_event["created_at"])), say.language)
+    note = say("shared.ago", duration=since)
+    return Stage(say("overview.stage.events"), f"#{last_event['id']}", note, "quiet", "/events")
+
+
+def _stage(say: Words, name: str, depth: Depth, href: str, note: str = "") -> Stage:
+    """Without another note it tells for how long the oldest waits."""
+    if not note and depth.oldest_seconds:
+        note = say("overview.stage.oldest", duration=duration(depth.oldest_seconds, say.language))
+    return Stage(say(f"overview.stage.{name}"), _counted(depth.count), note, _tone(depth), href)
 
 
 def _processes(depths: Depths) -> list[tuple[str, int, bool]]:
@@ -146,7 +142,13 @@ def _processes(depths: Depths) -> list[tuple[str, int, bool]]:
 
 
 def _both(one: Depth, other: Depth) -> Depth:
-    return Depth(one.count + other.count, max(one.oldest_seconds, other.oldest_seconds))
+    return _sum([(one.count, one.oldest_seconds), (other.count, other.oldest_seconds)])
+
+
+def _sum(parts: Iterable[tuple[int, float]]) -> Depth:
+    """Of counts, and for how long the oldest of each has waited."""
+    found = [*parts]
+    return Depth(sum(count for count, _ in found), max((seconds for _, seconds in found), default=0.0))
 
 
 def _counted(count: int) -> str:

@@ -1,92 +1,37 @@
-"""One page that somebody asked for: who they are, what they may, their language, and how it is shown.
-
-How an area is added, say `events`:
-
-1. `console/events.py` has the handlers and a list `routes` of `get(…)` and `post(…)` from `console/declaring.py`, and
-   `app.py` knows the module. A handler is `async def show(page: Page) -> Response`. Before it is called, the person is
-   signed in and has the scope of the route, and of a POST the origin and the CSRF token were checked. Keys bound to a
-   domain meet only routes with `of_all_domains=False`, and see no more than `page.own` ('' for everything).
-2. It reads with `await page.read(PageObserver, lambda observer: …)` and lists with `await page.listed(…)`; it acts with
-   `await page.api.as_role(role, lambda engine: action(engine, …, actor=page.actor))`, by the very functions that the
-   HTTP API calls.
-3. It answers with `page.show("events/index.html", items=…)`, after a POST with `page.go("/events/7", "events.title")`,
-   which shows those words once, as bad news with `is_good=False`; `page.go("/events/7", refused=error)` says why not.
-   A refused form is shown again: `page.show("….html", status=422, errors=page.errors(error), values=page.form)`. What
-   is secret and shown once is answered at once, never through `go`, whose sentence is a cookie. Errors that a handler
-   lets pass become a page of their own. Parts that htmx polls are `get(…, polled=True)`.
-4. `templates/events/*.html` extend `layout.html` (blocks `title`, `actions`, `content`) and import what `parts.html`
-   lists at its top. In templates there are `t("events.title", count=3)`, `may("operator")`, `page`, and the filters of
-   `showing.py`. Everything foreign is text: never `|safe`, never a foreign `href`; no inline script or style.
-5. `words/en/events.toml` and `words/zh-Hant/events.toml` have the same names. A test compares them, and looks that
-   every `t("…")` has its words. What the product says itself, answers of `why` and errors, goes through `saying.py`.
-"""
+"""One page that somebody asked for: who they are, what they may, their language, and how it is shown."""
 
 import datetime
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tidings.api.context import Api
-from tidings.api.describing import BIGGEST_ID
+from tidings.api.context import Api, Observer
 from tidings.api.paging import paged
 from tidings.api.problems import Refused
 from tidings.console import cookies
 from tidings.console.cookies import Flash
 from tidings.console.forgery import token_of
+from tidings.console.forms import Form, read_form
 from tidings.console.languages import Words, chosen, words_of
 from tidings.console.saying import why_not, wrong_fields
 from tidings.console.showing import environment
-from tidings.db.operations import Operations
 from tidings.errors import InputRefused, NotFound, TidingsError
+from tidings.model.id import is_id
 from tidings.model.key import Caller, Scope
-from tidings.roles.observer.pages import Page as Found
-from tidings.roles.observer.pages import Place
+from tidings.roles.observer.listing import Page as Found
+from tidings.roles.observer.listing import Place
 
 T = TypeVar("T")
-Observer = TypeVar("Observer", bound=Operations)
 
 ROWS = 50
 """How many rows a list shows at once."""
-_MOST_FIELDS = 2_000
-
-
-class Form(Mapping[str, str]):
-    """What a form, or a query, brought. A field that is missing is '', so that every page can ask for its own."""
-
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._pairs = pairs
-        self._last = dict(pairs)
-
-    def __getitem__(self, name: str) -> str:
-        return self._last.get(name, "")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._last)
-
-    def __len__(self) -> int:
-        return len(self._last)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._last
-
-    def all(self, name: str) -> list[str]:
-        """Of a field that may be there many times, such as the rows that were ticked."""
-        return [value for one, value in self._pairs if one == name]
-
-    def text(self, name: str) -> str:
-        return self[name].strip()
-
-
-def read_form(body: bytes) -> Form:
-    try:
-        return Form(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
-    except ValueError:
-        raise Refused("malformed", "This form can't be read.") from None
+ENOUGH = 286
+"""The status that htmx takes as: no need to ask again."""
 
 
 @dataclass
@@ -129,7 +74,7 @@ class Page:
     def id(self) -> int:
         """The `{id:int}` of the path."""
         id = int(self.request.path_params["id"])
-        if not 0 < id <= BIGGEST_ID:
+        if not is_id(id):
             raise NotFound("There is no such thing.")
         return id
 
@@ -158,7 +103,7 @@ class Page:
 
     async def read(self, observer: type[Observer], look: Callable[[Observer], Awaitable[T]]) -> T:
         """What the observer sees, in one transaction."""
-        return await self.api.as_role("observer", lambda engine: observer.step(engine, look))
+        return await self.api.observed(observer, look)
 
     async def listed(
         self,

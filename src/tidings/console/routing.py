@@ -1,7 +1,6 @@
 """Routing: routers and gates, routes with a preview, and what could not be routed."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -16,10 +15,11 @@ from tidings.errors import GateClosed, InputRefused, NotFound, RouterHeld
 from tidings.model.explanation import Reason
 from tidings.model.key import Scope
 from tidings.model.route import Route, RouteTarget
-from tidings.roles.observer.pages import Page as Found
-from tidings.roles.observer.pages import PageObserver, Place
+from tidings.roles.observer.listing import Page as Found
+from tidings.roles.observer.listing import Place, Shown
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.preview import preview
-from tidings.roles.observer.routing import RoutingObserver, Shown
+from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import replay as replay_letter
 from tidings.roles.routes import gates
 from tidings.roles.routes import routers as router_commands
@@ -254,7 +254,7 @@ async def _written(
         made = await page.api.as_role(ROLE, act)
     except InputRefused as refused:
         return _form(page, _given(page), route=route, errors=page.errors(refused), status=422)
-    return page.go("/routing/routes", done, id=asdict(made)["id"])
+    return page.go("/routing/routes", done, id=made.id)
 
 
 def _form(

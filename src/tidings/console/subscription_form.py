@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tidings.console.page import Form
+from tidings.console.forms import Form
+from tidings.decisions.headers import headers_in
 from tidings.decisions.subscribing import LIMITS, SubscriptionRules, check_changes, check_new
 from tidings.errors import InputRefused, SubscriptionRefused
 from tidings.model.subscription import Subscription, Verification
@@ -52,7 +53,7 @@ def _checked(form: Form, given: dict[str, Any], check: Callable[[], object], *, 
     problems: list[InputRefused] = []
     try:
         if with_headers:
-            given["headers"] = _headers(form["headers"])
+            given["headers"] = headers_in(filter(None, map(str.strip, form["headers"].splitlines())))
     except SubscriptionRefused as refused:
         problems.append(refused)
     try:
@@ -75,13 +76,3 @@ def _number(text: str) -> Any:
         return float(text)
     except ValueError:
         return text
-
-
-def _headers(text: str) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, colon, value = line.partition(":")
-        if not colon or name.strip() in headers:
-            raise SubscriptionRefused("A header is there twice, or is not written as 'Name: value'.", field="headers")
-        headers[name.strip()] = value.strip()
-    return headers

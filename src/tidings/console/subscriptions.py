@@ -11,12 +11,14 @@ from tidings.console import subscription_form as form
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
 from tidings.console.page import Page
+from tidings.db.engine import Engine
 from tidings.errors import Conflict, GateClosed, InputRefused, LimitReached
 from tidings.model.key import Scope
 from tidings.model.subscription import Subscription
+from tidings.roles.observer.filters import SubscriptionFilter
 from tidings.roles.observer.health import COUNTED_OF_ONE, HealthObserver, Tally
 from tidings.roles.observer.missed import missed
-from tidings.roles.observer.pages import PageObserver, SubscriptionFilter
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.subscriptions import SeenSubscription
 from tidings.roles.subscriptions import actions
 
@@ -147,7 +149,7 @@ async def rotate(page: Page) -> Response:
     overlap = next((one for one in _OVERLAPS if str(one) == page.form["overlap"]), actions.DAY)
     own = page.form.text("secret") or None
 
-    async def work(engine: Any) -> str:
+    async def work(engine: Engine) -> str:
         return await actions.rotate_secret(
             engine, page.id, actor=page.actor, vault=page.api.vault(), overlap_seconds=overlap, secret=own
         )

@@ -11,7 +11,7 @@ from tidings.console.page import ROWS, Page
 from tidings.db.engine import Engine
 from tidings.errors import InputRefused
 from tidings.model.key import Scope
-from tidings.model.task import TaskStatus
+from tidings.model.task import LONGEST_KEY, LONGEST_TYPE, TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
 from tidings.roles.observer.task_pages import COUNTED_TO, TaskFilter, TaskPages
 from tidings.roles.observer.tasks import TaskObserver
@@ -28,7 +28,6 @@ STATUSES = {
     "success": TaskStatus.SUCCESS,
 }
 WORDS = {status.value: word for word, status in STATUSES.items()}
-_LONGEST_TYPE, _LONGEST_KEY = 50, 100
 _DONE = {TaskCommandOutcome.RETRIED, TaskCommandOutcome.SUBMITTED_ANEW, TaskCommandOutcome.CANCELLED}
 
 
@@ -92,7 +91,7 @@ async def _command(
 def _filter(page: Page) -> tuple[TaskFilter, dict[str, str]]:
     """What is asked for; what can't be read of it is left out, and said."""
     fields = Fields(page.query, page.words)
-    kind, key = fields.visible("type", _LONGEST_TYPE), fields.line("key", _LONGEST_KEY)
+    kind, key = fields.visible("type", LONGEST_TYPE), fields.line("key", LONGEST_KEY)
     if key and not kind:
         fields.errors.setdefault("key", page.words("tasks.key_needs_type"))
         key = ""

@@ -1,18 +1,11 @@
 """What goes out and what comes back, and the bytes of a request: plain values and plain functions."""
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from tidings.courier.error_codes import INVALID_REQUEST, Failed
 from tidings.decisions.destinations import PORTS, Destination
-
-# Whoever sets these decides what the request means or where it ends; only the client may.
-_OURS = frozenset(
-    {"accept-encoding", "connection", "content-encoding", "content-length", "cookie", "expect", "host"}
-    | {"http2-settings", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"}
-)
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+from tidings.decisions.headers import TOKEN, is_of_the_client
 
 
 class Request(NamedTuple):
@@ -61,5 +54,4 @@ def request_bytes(opening: str, headers: tuple[tuple[str, str], ...], body: byte
 
 @lru_cache(maxsize=4096)
 def _may_be_set(name: str) -> bool:
-    lowered = name.lower()
-    return bool(_TOKEN.fullmatch(name)) and lowered not in _OURS and not lowered.startswith("proxy-")
+    return bool(TOKEN.fullmatch(name)) and not is_of_the_client(name.lower())

@@ -34,10 +34,6 @@ class Pool:
     def places_taken(self) -> int:
         return self._places
 
-    @property
-    def idle(self) -> int:
-        return len(self._idle)
-
     def take(self, key: str) -> Connection | None:
         """An idle connection that the endpoint has not closed meanwhile. The one used last is the likeliest to live."""
         host = self._hosts.get(key)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tidings.decisions.texts import json_payload, printable_text, refuse, refusing_as, visible_name
+from tidings.decisions.texts import LONGEST_NAME, json_payload, printable_text, refuse, refusing_as, visible_name
 from tidings.errors import EventRefused
 from tidings.model.event import EventLimits, NewEvent
 
@@ -20,13 +20,11 @@ def accept(
     """The event as it will be stored, or EventRefused. JSON text (str, bytes) stays as it is; values become JSON."""
     with refusing_as(EventRefused):
         return NewEvent(
-            event_type=_no_pattern(visible_name(event_type, "event_type", 100), "event_type"),
+            event_type=_plain_name(event_type, "event_type"),
             payload=json_payload(payload, limits),
             external_id=None if external_id is None else _external_id(external_id),
-            event_domain=_no_pattern(visible_name(event_domain, "event_domain", 100), "event_domain"),
-            event_stream=_no_pattern(
-                visible_name(event_stream, "event_stream", 100, may_be_empty=True), "event_stream"
-            ),
+            event_domain=_plain_name(event_domain, "event_domain"),
+            event_stream=_plain_name(event_stream, "event_stream", may_be_empty=True),
             correlation_id=visible_name(correlation_id, "correlation_id", 128),
         )
 
@@ -35,7 +33,7 @@ def _external_id(text: Any) -> str:
     return printable_text(text, "external_id", 255, "Leave it out when there is none.")
 
 
-def _no_pattern(text: str, field: str) -> str:
-    if "*" in text:
+def _plain_name(text: Any, field: str, *, may_be_empty: bool = False) -> str:
+    if "*" in visible_name(text, field, LONGEST_NAME, may_be_empty=may_be_empty):
         refuse(field, f"is {text!r}", "Only the patterns of routes and subscriptions have a * in them.")
-    return text
+    return str(text)

@@ -1,10 +1,9 @@
 """Decides what a person's command does to a task in the queue, from how the task stands."""
 
+from tidings.decisions.texts import LONGEST_REASON, one_line, refusing_as
 from tidings.errors import TaskRefused
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommandOutcome
-
-LONGEST_REASON = 500
 
 
 def retry_of(status: TaskStatus) -> TaskCommandOutcome:
@@ -25,10 +24,6 @@ def cancel_of(status: TaskStatus) -> TaskCommandOutcome:
 
 def cancel_message(actor: str, reason: str) -> str:
     """What the task says of itself from then on."""
-    if len(reason) > LONGEST_REASON or not reason.isprintable():
-        raise TaskRefused(
-            "The reason can't be kept.",
-            f"Give at most {LONGEST_REASON} characters, without line breaks and control characters.",
-            field="reason",
-        )
+    with refusing_as(TaskRefused):
+        one_line(reason, "reason", LONGEST_REASON)
     return f"Cancelled by {actor}: {reason}" if reason else f"Cancelled by {actor}"

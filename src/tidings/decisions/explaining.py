@@ -8,10 +8,10 @@ from typing import Any
 
 from tidings.decisions.answers import say
 from tidings.decisions.routing import NO_ROUTE, NO_SUBSCRIPTION
-from tidings.model.endpoint_check import OWN_TASKS
+from tidings.model.endpoint_check import process_of
 from tidings.model.explanation import Explanation, Reason
 from tidings.model.job import JobStatus
-from tidings.model.route import EVERY_DOMAIN, RouteAttemptStatus
+from tidings.model.route import EVERY_DOMAIN, ROUTING_GATE, RouteAttemptStatus, router_gate
 from tidings.model.saga import SagaStatus
 from tidings.model.sentence import Sentence
 from tidings.model.task import TaskStatus
@@ -52,6 +52,10 @@ class EventFacts:
     dead_letters: Sequence[Row]
     routing: RoutingFacts
     sagas: Sequence[SagaFacts]
+
+
+def _nobody_runs(process: str) -> Reason:
+    return Reason(say("no_process", process=process), remedy=f"tidings run {process}")
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
@@ -114,12 +118,12 @@ def _why_unrouted(facts: EventFacts) -> Iterator[Reason]:
         yield Reason(say("no_router", domain=domain), remedy=f"tidings routers add NAME --domain {domain}")
     for router in responsible:
         name = router["worker_name"]
-        closed = [*_closed(routing.gates, "routing"), *_closed(routing.gates, f"router:{name}")]
+        closed = [*_closed(routing.gates, ROUTING_GATE), *_closed(routing.gates, router_gate(name))]
         yield from closed
         if closed:
             continue
         if not routing.alive.get("router"):
-            yield Reason(say("no_process", process="router"), remedy="tidings run router")
+            yield _nobody_runs("router")
         elif any(hole["worker_name"] == name for hole in routing.holes):
             yield Reason(say("late", router=name))
         elif router["position"] < id:
@@ -214,7 +218,7 @@ def _over(row: Row) -> Reason:
 
 
 def _why_task_waits(facts: TaskFacts) -> Iterator[Reason]:
-    task, process = facts.task, "verifier" if facts.task["biz_type"] in OWN_TASKS else "task-worker"
+    task, process = facts.task, process_of(facts.task["biz_type"])
     if task["status"] == TaskStatus.FAIL_RETRY:
         runs = {"run": task["retry_count"], "runs": task["max_retries"] + 1}
         yield Reason(say("run_failed", **runs, result=task["result_msg"]), task["updated_at"])
@@ -224,7 +228,7 @@ def _why_task_waits(facts: TaskFacts) -> Iterator[Reason]:
         return
     yield Reason(say("is_due"), due)
     if not facts.alive.get(process):
-        yield Reason(say("no_process", process=process), remedy=f"tidings run {process}")
+        yield _nobody_runs(process)
     else:
         yield Reason(say("waits_for_handler", process=process, type=task["biz_type"]))
 
@@ -272,7 +276,7 @@ def _why_waiting(facts: SagaFacts) -> Iterator[Reason]:
     elif not held:
         yield Reason(say("is_due"), due)
         if not facts.alive.get("orchestrator"):
-            yield Reason(say("no_process", process="orchestrator"), remedy="tidings run orchestrator")
+            yield _nobody_runs("orchestrator")
         elif facts.lane is not None:
             yield Reason(_lane(facts.lane))
 
@@ -319,7 +323,7 @@ def _why_under_way(facts: SagaFacts) -> Iterator[Reason]:
         outcome = job["error_code"] or say("success")
         yield Reason(say("reported", outcome=outcome), job["finished_at"])
         if not facts.alive.get("orchestrator"):
-            yield Reason(say("no_process", process="orchestrator"), remedy="tidings run orchestrator")
+            yield _nobody_runs("orchestrator")
 
 
 def _why_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
@@ -329,7 +333,7 @@ def _why_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
         return
     yield Reason(say("lease_ended", worker=worker), until)
     if not facts.alive.get("cleaner"):
-        yield Reason(say("no_process", process="cleaner"), remedy="tidings run cleaner")
+        yield _nobody_runs("cleaner")
 
 
 def _why_not_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
@@ -339,6 +343,6 @@ def _why_not_leased(job: Row, facts: SagaFacts) -> Iterator[Reason]:
     if left > datetime.timedelta(0):
         yield Reason(say("given_back", span=left))
     elif not facts.alive.get("worker"):
-        yield Reason(say("no_process", process="worker"), remedy="tidings run worker")
+        yield _nobody_runs("worker")
     elif not held:
         yield Reason(say("waits_for_worker"), job["lease_until"])

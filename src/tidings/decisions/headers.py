@@ -1,21 +1,28 @@
 """Headers that a subscription may add to its requests: those that can't change what the request means or carries."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidings.errors import SubscriptionRefused
 
 MOST, LONGEST_IN_ALL = 20, 8 * 1024
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What HTTP allows as a name."""
 _VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-_OURS = frozenset(
-    {"connection", "content-encoding", "content-length", "content-type", "cookie", "date", "expect", "host"}
-    | {"accept-encoding", "http2-settings", "keep-alive", "trailer", "transfer-encoding", "upgrade"}
+_OF_THE_CLIENT = frozenset(
+    {"accept-encoding", "connection", "content-encoding", "content-length", "cookie", "expect", "host"}
+    | {"http2-settings", "keep-alive", "trailer", "transfer-encoding", "upgrade", "user-agent"}
     | {"te"}  # codespell:ignore te
 )
-_OUR_PREFIXES = ("webhook-", "tidings-", "proxy-")
+_OURS = frozenset({"content-type", "date"})
+_OUR_PREFIXES = ("webhook-", "tidings-")
+
+
+def is_of_the_client(key: str) -> bool:
+    """Whoever sets these, in small letters, decides what the request means or where it ends; only the client may."""
+    return key in _OF_THE_CLIENT or key.startswith("proxy-")
 
 
 def read_headers(raw: Any) -> dict[str, str]:
@@ -36,11 +43,22 @@ def read_headers(raw: Any) -> dict[str, str]:
     return read
 
 
+def headers_in(lines: Iterable[str]) -> dict[str, str]:
+    """Of lines as people type them, `Name: value`; what may be sent of them is not judged yet."""
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or name.strip() in headers:
+            raise _refused("A header is there twice, or is not written as 'Name: value'.")
+        headers[name.strip()] = value.strip(" ")
+    return headers
+
+
 def _name(name: Any) -> str:
-    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+    if not isinstance(name, str) or not TOKEN.fullmatch(name):
         raise _refused("A header has a name that HTTP does not allow.", "Use letters, digits and -, such as X-Api-Key.")
     key = name.lower()
-    if key in _OURS or key.startswith(_OUR_PREFIXES):
+    if is_of_the_client(key) or key in _OURS or key.startswith(_OUR_PREFIXES):
         raise _refused(f"The header {key} is set by Tidings itself.", "Leave it out.")
     return key
 

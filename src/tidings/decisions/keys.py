@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from tidings.decisions.texts import printable_text, refuse, visible_name
+from tidings.decisions.texts import LONGEST_NAME, printable_text, refuse, visible_name
 from tidings.errors import InputRefused
 from tidings.model.key import NewKey, Scope
 from tidings.model.sentence import Sentence, sentence
@@ -92,7 +92,7 @@ def check_new_key(name: Any, scopes: Iterable[str], event_domain: Any = None, li
     if lifetime is not None and not 0 < lifetime <= _LONGEST_LIFETIME:
         refuse("lifetime", f"is {lifetime} seconds", "Give a time to come, or none.")
     if event_domain is not None:
-        visible_name(event_domain, "event_domain", 100)
+        visible_name(event_domain, "event_domain", LONGEST_NAME)
         if "*" in event_domain:
             refuse("event_domain", f"is {event_domain!r}", "A key is bound to one domain by its name, or to none.")
         if wide := sorted(chosen - _DOMAIN_SCOPES):

@@ -6,9 +6,10 @@ from tidings.decisions.texts import json_payload, printable_text, refuse, refusi
 from tidings.errors import TaskRefused
 from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask
+from tidings.model.task import LONGEST_KEY, LONGEST_TYPE
 
-LOWEST_PRIORITY = 127
-"""Seed 003 has the priority as a TINYINT, which ends there on MySQL and MariaDB."""
+LAST_PRIORITY = 127
+"""The bigger, the later. Seed 003 has it as a TINYINT, which ends there on MySQL and MariaDB."""
 MOST_RETRIES = 1000
 _YEARS = range(1970, 9999)
 
@@ -27,10 +28,12 @@ def accept_task(
     """The task as it will be stored, or TaskRefused. JSON text (str, bytes) stays as it is; values become JSON."""
     with refusing_as(TaskRefused):
         return AcceptedTask(
-            biz_type=visible_name(biz_type, "biz_type", 50),
-            biz_key=printable_text(biz_key, "biz_key", 100, "It says which task this is, such as an order's number."),
+            biz_type=visible_name(biz_type, "biz_type", LONGEST_TYPE),
+            biz_key=printable_text(
+                biz_key, "biz_key", LONGEST_KEY, "It says which task this is, such as an order's number."
+            ),
             payload=json_payload(payload, limits),
-            priority=_whole_number(priority, "priority", LOWEST_PRIORITY),
+            priority=_whole_number(priority, "priority", LAST_PRIORITY),
             run_at=None if run_at is None else _moment(run_at),
             max_retries=_whole_number(max_retries, "max_retries", MOST_RETRIES),
             correlation_id=visible_name(correlation_id, "correlation_id", 128),

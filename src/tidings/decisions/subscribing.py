@@ -1,9 +1,6 @@
 """What a subscription may be: checks what is asked for, all of it, and decides what an edit changes."""
 
-import base64
-import binascii
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,16 +8,15 @@ from typing import Any
 from tidings.decisions.destinations import DestinationRules, is_on_allow_lists, read_destination
 from tidings.decisions.headers import read_headers
 from tidings.decisions.matching import ANY, is_pattern
+from tidings.decisions.secret_keys import SECRET_PREFIX, decoded, secret_text
+from tidings.decisions.texts import LONGEST_NAME, LONGEST_REASON, one_line, refusing_as, visible_name
 from tidings.errors import SubscriptionRefused
 from tidings.model.subscription import Limits, NewSubscription, Subscription, Verification
 
-MAX_NAME, MAX_DESCRIPTION, MAX_ATTEMPTS = 100, 500, 1000
+MAX_DESCRIPTION, MAX_ATTEMPTS = 500, 1000
 LEAST_DELAY, LEAST_TIMEOUT = 0.001, 0.1
 LONGEST_OVERLAP = 366 * 86_400
 LIMITS = tuple(Limits.__dataclass_fields__)
-SECRET_PREFIX = "whsec_"
-
-_VISIBLE = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
@@ -78,8 +74,7 @@ def changed_columns(current: Subscription, wanted: Mapping[str, Any], rules: Sub
 
 def check_secret(raw: Any) -> str:
     """The text of a given secret, in the one form of it that is kept."""
-    body = raw.removeprefix(SECRET_PREFIX) if isinstance(raw, str) and raw.startswith(SECRET_PREFIX) else None
-    key = _decoded(body) if body else b""
+    key = decoded(raw) if isinstance(raw, str) and raw.startswith(SECRET_PREFIX) else b""
     if not 24 <= len(key) <= 64:
         raise SubscriptionRefused(
             "The secret is not one that Standard Webhooks allow.",
@@ -89,10 +84,6 @@ def check_secret(raw: Any) -> str:
     return secret_text(key)
 
 
-def secret_text(key: bytes) -> str:
-    return SECRET_PREFIX + base64.b64encode(key).decode()
-
-
 def check_overlap(raw: Any) -> int:
     """For how many seconds the older secrets stay valid."""
     return math.ceil(_number(raw, "overlap_seconds", 0, LONGEST_OVERLAP))
@@ -100,9 +91,8 @@ def check_overlap(raw: Any) -> int:
 
 def check_reason(raw: str) -> str:
     """Why somebody holds or resumes a subscription, for those who read the audit log."""
-    if len(raw) > MAX_DESCRIPTION or not raw.isprintable():
-        raise SubscriptionRefused(f"A reason must be one line of at most {MAX_DESCRIPTION} signs.", field="reason")
-    return raw.strip()
+    with refusing_as(SubscriptionRefused):
+        return one_line(raw, "reason", LONGEST_REASON).strip()
 
 
 def _read(
@@ -204,10 +194,8 @@ def _event_domain(raw: Any, rules: SubscriptionRules) -> str:
 
 
 def _visible(raw: Any, name: str) -> str:
-    if not isinstance(raw, str) or len(raw) > MAX_NAME or not _VISIBLE.fullmatch(raw):
-        what = f"{name} must be 1 to {MAX_NAME} visible ASCII signs without spaces."
-        raise SubscriptionRefused(what, field=name)
-    return raw
+    with refusing_as(SubscriptionRefused):
+        return visible_name(raw, name, LONGEST_NAME)
 
 
 def _callback_url(raw: Any, rules: SubscriptionRules) -> str:
@@ -264,13 +252,6 @@ def _number(raw: Any, name: str, least: float, most: float) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not least <= raw <= most:
         raise SubscriptionRefused(f"{name} must be a number of seconds from {least:g} to {most:g}.", field=name)
     return float(raw)
-
-
-def _decoded(body: str) -> bytes:
-    try:
-        return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
 
 
 _CHANGEABLE: Mapping[str, Reader] = {

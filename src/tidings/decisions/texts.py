@@ -18,6 +18,8 @@ DEEPEST = 31
 LARGEST = 1024 * 1024
 """The tables refuse more than this."""
 
+LONGEST_NAME, LONGEST_REASON = 100, 500
+
 _VISIBLE = re.compile(r"[!-~]*")
 _INVISIBLE = {"Cc", "Cs", "Zl", "Zp"}
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|[\]}]')
@@ -47,6 +49,16 @@ def printable_text(text: Any, field: str, longest: int, if_empty: str = "") -> s
         refuse(field, f"has {len(text)} characters; at most {longest} are kept")
     if not text.isprintable() and any(unicodedata.category(character) in _INVISIBLE for character in text):
         refuse(field, f"is {text!r}", "Leave out control characters and line breaks.")
+    return text
+
+
+def one_line(text: str, field: str, longest: int) -> str:
+    """What people write for people; may be nothing."""
+    if len(text) > longest:
+        refuse(field, f"has {len(text)} characters; at most {longest} are kept", "Say it in one line.")
+    # A lone surrogate is not printable either, and no database takes it.
+    if not text.isprintable():
+        refuse(field, "has characters that can't be printed", "Say it in one line.")
     return text
 
 

@@ -38,9 +38,6 @@ class Scoreboard:
     def of(self, subscription: int, state: str) -> int:
         return self._counts[subscription][state]
 
-    def in_all(self, state: str) -> int:
-        return sum(counts[state] for counts in self._counts.values())
-
     def requeued(self) -> None:
         """What was dead has begun anew."""
         for saga, state in [*self._state_of.items()]:

@@ -22,3 +22,8 @@ class CheckOutcome(StrEnum):
 TASK_OF = {CheckKind.VERIFICATION: "subscription.verify", CheckKind.TEST: "subscription.test"}
 OWN_TASKS = frozenset(TASK_OF.values())
 """Types that an application can't have handlers for: they run under a role of their own."""
+
+
+def process_of(biz_type: str) -> str:
+    """Which process runs tasks of this type."""
+    return "verifier" if biz_type in OWN_TASKS else "task-worker"

@@ -1,8 +1,10 @@
 """Where matching events go, and how one routing decision ended (seed 004)."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from enum import StrEnum
+from typing import Any
 
 ROUTING_GATE = "routing"
 DEFAULT_ROUTER = "default"
@@ -44,3 +46,10 @@ class Route:
     def version(self) -> str:
         """Another one whenever anything of it is: so that nobody changes what they have not seen."""
         return hashlib.sha256(repr(astuple(self)).encode()).hexdigest()[:16]
+
+
+def route_from(row: Mapping[str, Any]) -> Route:
+    """From a row of the table; engines differ in how they give truths and choices."""
+    fields = {name: row[name] for name in Route.__dataclass_fields__}
+    truths = {name: bool(row[name]) for name in ("enabled", "dry_run")}
+    return Route(**{**fields, **truths, "target": RouteTarget(row["target"])})

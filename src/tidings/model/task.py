@@ -30,3 +30,6 @@ OK = "OK"
 TIMED_OUT = "Task timed out (Worker crashed?)"
 MAX_RETRIES_EXCEEDED = "Max retries exceeded: {error}"
 LONGEST_RESULT = 2000
+
+LONGEST_TYPE, LONGEST_KEY = 50, 100
+"""Of a type of task, and of a business key."""

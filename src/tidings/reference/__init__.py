@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tidings.cli.reference import command_line_reference
-from tidings.flow_reference import flow_reference
+from tidings.reference.command_line import command_line_reference
 from tidings.reference.error_codes import error_codes_reference
+from tidings.reference.flow import flow_reference
 from tidings.reference.http_api import http_api_reference
 from tidings.reference.metrics import metrics_reference
 from tidings.reference.notices import notices_reference
 from tidings.reference.python import python_reference
 from tidings.reference.retries import retries_reference
+from tidings.reference.settings import settings_reference
 from tidings.reference.tables import tables_reference
-from tidings.settings.reference import settings_reference
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "command-line.md": command_line_reference,

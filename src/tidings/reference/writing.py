@@ -10,7 +10,7 @@ def head(title: str, made_from: str, says: str) -> str:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [names, ["---"] * len(names), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines) + "\n"
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines) + "\n"
 
 
 def code(text: str) -> str:
@@ -21,5 +21,5 @@ def one_line(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return text.replace("|", "\\|")

@@ -3,17 +3,17 @@
 import datetime
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tidings.decisions.retrying import Backoff
 from tidings.errors import HandlerInvalid
+from tidings.model.task import LONGEST_TYPE
 from tidings.tasks.payloads import PayloadReader, payload_reader
 
 F = TypeVar("F", bound=Callable[..., Any])
 Seconds = float | datetime.timedelta
-LONGEST_TYPE = 50
 # So a slow handler is never taken for a dead one.
 LEAST_VISIBILITY = 3
 
@@ -86,28 +86,15 @@ class Handlers:
         `concurrency` counts in one worker. Times are seconds: `timeout` of one run, `visibility_timeout` of silence
         until a task is rescued, `base_delay` before the first retry, doubled each time up to `max_delay`.
         """
+        times = {
+            "timeout": timeout,
+            "visibility_timeout": visibility_timeout,
+            "base_delay": base_delay,
+            "max_delay": max_delay,
+        }
 
         def register(function: F) -> F:
-            if concurrency is not None and concurrency < 1:
-                raise HandlerInvalid(f"{biz_type} has concurrency={concurrency!r}.", "It must be at least 1.")
-            payload, *context = _parameters(biz_type, function)
-            times = {
-                "timeout": timeout,
-                "visibility_timeout": visibility_timeout,
-                "base_delay": base_delay,
-                "max_delay": max_delay,
-            }
-            self.add(
-                Handler(
-                    biz_type,
-                    function,
-                    payload_reader(biz_type, function, payload),
-                    bool(context),
-                    inspect.iscoroutinefunction(function),
-                    concurrency,
-                    **{name: _seconds(biz_type, name, value) for name, value in times.items()},
-                )
-            )
+            self.add(_handler(biz_type, function, concurrency, times))
             return function
 
         return register
@@ -139,6 +126,23 @@ class Handlers:
 
 registered = Handlers()
 task = registered.task
+
+
+def _handler(
+    biz_type: str, function: Callable[..., Any], concurrency: int | None, times: Mapping[str, Seconds | None]
+) -> Handler:
+    if concurrency is not None and concurrency < 1:
+        raise HandlerInvalid(f"{biz_type} has concurrency={concurrency!r}.", "It must be at least 1.")
+    payload, *context = _parameters(biz_type, function)
+    return Handler(
+        biz_type,
+        function,
+        payload_reader(biz_type, function, payload),
+        bool(context),
+        inspect.iscoroutinefunction(function),
+        concurrency,
+        **{name: _seconds(biz_type, name, value) for name, value in times.items()},
+    )
 
 
 def _parameters(biz_type: str, function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -67,7 +67,7 @@ from tidings.telemetry.notices import (
 WORDING: dict[type[Notice], tuple[str, str]] = {
     ServerAwaited: ("warning", "database does not answer, still trying"),
     StepRetried: ("info", "transient database error, step runs again"),
-    MigrationStepApplied: ("info", "migration step applied"),
+    MigrationStepApplied: ("debug", "migration step applied"),
     RightsChanged: ("info", "rights brought in line with the map"),
     EventsRouted: ("debug", "events routed"),
     EventRouted: ("debug", "event routed"),

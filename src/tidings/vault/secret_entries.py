@@ -4,7 +4,7 @@ An entry is `length of what is sealed (2) ‖ created_at in unix microseconds (8
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidings.vault.ring import OVERHEAD, Vault, place_of
@@ -29,13 +29,21 @@ class Entry:
 
 def entries(column: bytes) -> list[Entry]:
     """Newest first. The column is cut at its end, so what is left of the oldest one is no entry."""
-    return list(_entries(column))
+    found: list[Entry] = []
+    at = 0
+    while at + _HEADER.size <= len(column):
+        header = column[at : at + _HEADER.size]
+        length, created_at, overlap = _HEADER.unpack(header)
+        at += _HEADER.size + length
+        if at <= len(column):
+            found.append(Entry(created_at, overlap, header, column[at - length : at]))
+    return found
 
 
 def valid_secrets(column: bytes, now: int, open: Callable[[Entry], str]) -> list[str]:
     """The newest is always valid; each older one until an overlap of those after it has ended. Newest first."""
     valid: list[str] = []
-    for entry in _entries(column):
+    for entry in entries(column):
         valid.append(open(entry))
         if now >= entry.older_end_at:
             break
@@ -51,17 +59,6 @@ def seal_secret(vault: Vault, subscription: int, secret: str, *, created_at: int
 
 def open_secret(vault: Vault, subscription: int, entry: Entry) -> str:
     return vault.open(entry.sealed, _place(subscription, entry.header)).decode()
-
-
-def _entries(column: bytes) -> Iterator[Entry]:
-    at = 0
-    while at + _HEADER.size <= len(column):
-        header = column[at : at + _HEADER.size]
-        length, created_at, overlap = _HEADER.unpack(header)
-        at += _HEADER.size + length
-        if at > len(column):
-            return
-        yield Entry(created_at, overlap, header, column[at - length : at])
 
 
 def _place(subscription: int, header: bytes) -> bytes:

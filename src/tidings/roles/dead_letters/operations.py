@@ -3,7 +3,7 @@
 import datetime
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidings.db.operations import Operations
@@ -24,13 +24,7 @@ class Filter:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {
-            "since": self.since,
-            "until": self.until,
-            "subscription_id": self.subscription_id,
-            "error_code": self.error_code,
-            "event_type": self.event_type,
-        }
+        return asdict(self)
 
     def as_json(self) -> str:
         return json.dumps({**self.arguments, "since": self.since.isoformat(), "until": self.until.isoformat()})
@@ -96,9 +90,6 @@ class DeadLetterOperations(Operations):
 
     async def lock_mass(self, mass_id: int) -> MassRequeue | None:
         return _mass(await self._row("lock_mass", id=mass_id))
-
-    async def running_mass(self) -> list[int]:
-        return [row["id"] for row in await self._rows("running_mass")]
 
     async def next_letters(self, mass: MassRequeue, limit: int) -> list[int]:
         rows = await self._rows(

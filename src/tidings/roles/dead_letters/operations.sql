@@ -38,9 +38,6 @@ SELECT id, status, filter::text AS filter, rate, requested_by, total, position, 
        started_count, already_count, refused_count
   FROM mass_requeues WHERE id = :id FOR UPDATE SKIP LOCKED;
 
--- running_mass: those that are not finished
-SELECT id FROM mass_requeues WHERE status = 'running' ORDER BY id;
-
 -- next_letters: the next ones of a filter
 SELECT id FROM dead_letters
  WHERE id > :position AND id <= :last_id

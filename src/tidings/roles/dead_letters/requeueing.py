@@ -4,7 +4,6 @@ A stored operation goes on where it was when its process died, at its own rate, 
 """
 
 import asyncio
-import datetime
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -157,8 +156,3 @@ def _announced(done: list[Requeued]) -> list[Requeued]:
     if started:
         tell(SagasRequeued(tuple(one.saga_id for one in started if one.saga_id is not None)))
     return done
-
-
-def everything_until(now: datetime.datetime) -> Filter:
-    """All dead letters there are at this moment."""
-    return Filter(datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC), now)

@@ -174,23 +174,10 @@ class Ingest:
 
     async def _written(self, batch: list[Request]) -> list[Outcome]:
         """All in one transaction, and all of it again after a transient error, but never after a lost COMMIT."""
-        with_care = False
-        attempt = 0
+        with_care, attempt = False, 0
         while True:
-            outcomes: list[Outcome] = []
             try:
-                async with self._engine.transaction() as transaction:
-                    operations = IngestOperations(transaction, self._engine.dialect)
-                    if any(request.keys for request in batch):
-                        await operations.wait_at_most(self._limits.lock_patience)
-                    if with_care:
-                        outcomes += await _each_for_itself(operations, batch)
-                    else:
-                        outcomes += await _together(operations, batch)
-                self._on_published()
-                return outcomes
-            except OutcomeUnknown as error:
-                return [_unknown(outcome, error) for outcome in outcomes]
+                return await self._in_one_transaction(batch, with_care)
             except LockTimedOut:
                 raise
             except TransientFailure as error:
@@ -203,6 +190,22 @@ class Ingest:
                 if with_care or len(batch) == 1:
                     raise
                 with_care = True
+
+    async def _in_one_transaction(self, batch: list[Request], with_care: bool) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        try:
+            async with self._engine.transaction() as transaction:
+                operations = IngestOperations(transaction, self._engine.dialect)
+                if any(request.keys for request in batch):
+                    await operations.wait_at_most(self._limits.lock_patience)
+                if with_care:
+                    outcomes += await _each_for_itself(operations, batch)
+                else:
+                    outcomes += await _together(operations, batch)
+        except OutcomeUnknown as error:
+            return [_unknown(outcome, error) for outcome in outcomes]
+        self._on_published()
+        return outcomes
 
 
 async def _together(operations: IngestOperations, batch: Sequence[Request]) -> list[list[Published]]:

@@ -1,1 +1,1 @@
-"""Reads everything but secrets, changes nothing: what people and `doctor` ask about an installation."""
+"""Reads everything but secrets, changes nothing: what people and `doctor` ask. Its parts share the statements."""

@@ -4,11 +4,9 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tidings.db.session import Row
-from tidings.roles.observer.looking import LookingObserver, moment
-from tidings.roles.observer.pages import END, EVER, NEVER, Page, Place
+from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, Shown, moment, page_of
+from tidings.roles.observer.looking import LookingObserver
 
 _KEY = "key:"
 
@@ -66,7 +64,7 @@ class AuditObserver(LookingObserver):
             before=place[0] if place else END,
             limit=limit,
         )
-        return Page([dict(row) for row in rows], [rows[-1]["id"]] if len(rows) == limit else None)
+        return page_of(rows, limit)
 
     async def _key_names(self, actors: Iterable[str]) -> dict[str, str]:
         ids = sorted({actor.removeprefix(_KEY) for actor in actors if actor.startswith(_KEY)})
@@ -74,5 +72,5 @@ class AuditObserver(LookingObserver):
         return {f"{_KEY}{row['public_id']}": row["name"] for row in rows}
 
 
-def _read(row: Row | Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+def _read(row: Shown, names: Mapping[str, str]) -> Shown:
     return {**row, "detail": json.loads(row["detail"] or "null"), "actor_name": names.get(row["actor"], "")}

@@ -2,10 +2,10 @@
 
 import datetime
 
-from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.model.depths import Depth, Depths, RouterLag, TaskDepth
 from tidings.model.saga import SagaStatus
+from tidings.roles.observer.operations import ObserverOperations
 
 COUNTED_TO = 100_000
 WIDEST = 2_000
@@ -13,12 +13,9 @@ _MOST_ROUTERS = 1000
 _MOST_WINDOWS = 100
 _MOST_TASK_TYPES = 200
 _TASKS_COUNTED_TO = 10_000
-_SECONDS_ALIVE = 30.0
 
 
-class DepthObserver(Operations):
-    """Its statements are the observer's own."""
-
+class DepthObserver(ObserverOperations):
     async def depths(self, counted_to: int = COUNTED_TO, windows_below: int = WIDEST) -> Depths:
         """Windows are shown where they are narrower than `windows_below`, the narrowest of them."""
         return Depths(
@@ -36,11 +33,6 @@ class DepthObserver(Operations):
             await self.tasks(min(counted_to, _TASKS_COUNTED_TO)),
             await self._windows(windows_below),
         )
-
-    async def alive(self) -> dict[str, int]:
-        """How many processes of each kind gave a sign of life lately."""
-        rows = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
-        return {row["process"]: row["alive"] for row in rows}
 
     async def tasks(self, most: int = _TASKS_COUNTED_TO) -> tuple[TaskDepth, ...]:
         """The types that wait, one after the other: so their tasks are not looked through to find them."""

@@ -3,12 +3,11 @@
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tidings.db.operations import Operations
 from tidings.model.totals import OUTCOMES
+from tidings.roles.observer.listing import END, Shown, dicts
+from tidings.roles.observer.operations import ObserverOperations
 
-Shown = Mapping[str, Any]
 Moment = datetime.datetime
 
 
@@ -20,23 +19,19 @@ class Flow:
     now: Moment
 
 
-class FlowObserver(Operations):
-    """Its statements are the observer's own."""
-
+class FlowObserver(ObserverOperations):
     async def flow(self, minutes: int, each: int) -> Flow:
         """The last `minutes` in spans of `each`, which is a part of an hour; the last span is the one under way."""
-        clock = await self._row("server_clock")
-        assert clock is not None
-        now: Moment = clock["now"]
+        now = await self.server_clock()
         rows = await self._rows("spans_of_all", since=_first_of(now, minutes, each), each=each)
         return Flow({row["began_at"]: tuple(int(row[name]) for name in OUTCOMES) for row in rows}, now)
 
     async def failing(self, seconds: float, most: int) -> list[Shown]:
         """Those with the most failed attempts, with what is known of their endpoints."""
-        return [dict(row) for row in await self._rows("failing_most", seconds=seconds, most=most)]
+        return dicts(await self._rows("failing_most", seconds=seconds, most=most))
 
     async def last_event(self) -> Shown | None:
-        rows = await self._rows("events_before", before=2**63 - 1, limit=1)
+        rows = await self._rows("events_before", before=END, limit=1)
         return dict(rows[0]) if rows else None
 
 

@@ -3,12 +3,12 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.model.saga import SagaStatus
 from tidings.model.totals import DURATIONS
+from tidings.roles.observer.listing import Shown, dicts
 
 SECONDS = 24 * 3600.0
 COUNTED_TO, COUNTED_OF_ONE = 500, 1_000
@@ -16,8 +16,6 @@ COUNTED_TO, COUNTED_OF_ONE = 500, 1_000
 WINDOW = 2_000
 _MOST_CHECKS = 10
 _WAITING = (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
-
-Shown = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,6 @@ class Health:
 
 
 class HealthObserver(Operations):
-    """Its statements are the observer's own."""
-
     async def health(self, ids: Sequence[int], counted_to: int = COUNTED_TO) -> dict[int, Health]:
         if not ids:
             return {}
@@ -98,7 +94,7 @@ class HealthObserver(Operations):
     async def checks(self, subscription_id: int) -> list[Shown]:
         """The newest calls that people asked for; without an outcome one is still to be made."""
         rows = await self._rows("checks_of_subscription", subscription_id=subscription_id, limit=_MOST_CHECKS)
-        return [dict(row) for row in rows]
+        return dicts(rows)
 
     async def attempts(self, subscription_id: int, limit: int) -> list[Shown]:
         """Its attempts among the newest `WINDOW` of all, the last first."""
@@ -108,11 +104,11 @@ class HealthObserver(Operations):
         rows = await self._rows(
             "attempts_of_subscription", subscription_id=subscription_id, floor=floor["floor"], limit=limit
         )
-        return [dict(row) for row in rows]
+        return dicts(rows)
 
     async def deeds(self, subscription_id: int, limit: int) -> list[Shown]:
         rows = await self._rows("last_done_to", subject=f"subscription:{subscription_id}", limit=limit)
-        return [dict(row) for row in rows]
+        return dicts(rows)
 
     async def _backlogs(self, ids: Sequence[int], counted_to: int) -> dict[int, Backlog]:
         rows = await self._rows("backlogs", lanes=[(id, counted_to) for id in ids])

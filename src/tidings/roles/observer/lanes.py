@@ -1,18 +1,14 @@
 """What the observer can tell about lanes: how wide each is open, how it failed, and when something is tried next."""
 
-from tidings.db.operations import Operations
 from tidings.model.lane import SeenLane
 from tidings.model.saga import SagaStatus
+from tidings.roles.observer.operations import ObserverOperations
 
 
-class LaneObserver(Operations):
-    """Its statements are the observer's own."""
-
+class LaneObserver(ObserverOperations):
     async def lane(self, subscription_id: int, window_start: int) -> SeenLane:
         """One that nobody has learnt anything about yet is as wide as at first."""
         row = await self._row("lane", subscription_id=subscription_id)
-        clock = await self._row("server_clock")
-        assert clock is not None
         first = {
             one["status"]: one["next_attempt_at"]
             for one in await self._rows("first_of_lane", subscription_id=subscription_id)
@@ -26,5 +22,5 @@ class LaneObserver(Operations):
             row["last_error_code"] if row else None,
             is_under_way=SagaStatus.IN_PROGRESS in first,
             next_try_at=min(waiting, default=None),
-            now=clock["now"],
+            now=await self.server_clock(),
         )

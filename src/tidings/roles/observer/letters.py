@@ -1,18 +1,16 @@
 """How many dead letters a filter finds, as far as is counted, and those of a requeue by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tidings.db.operations import Operations
-from tidings.roles.observer.pages import END, LetterFilter
+from tidings.roles.observer.filters import LetterFilter
+from tidings.roles.observer.listing import END, Shown, dicts
 from tidings.roles.observer.subscriptions import SeenSubscription, seen
 
 # So many dead letters are looked at; with a type each of them costs a look at its event.
 WINDOW, WINDOW_WITH_TYPE = 5_000, 2_000
 COUNTED_TO = 1_000
-
-Shown = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class Counted:
 
 
 class LetterObserver(Operations):
-    """Its statements are the observer's own."""
-
     async def count(self, filter: LetterFilter) -> Counted:
         window = WINDOW_WITH_TYPE if filter.event_type else WINDOW
         of_one = {"subscription_id": filter.subscription_id} if filter.subscription_id else {}
@@ -43,7 +39,7 @@ class LetterObserver(Operations):
         if floor is None or floor["floor"] is None:
             return Counted([], is_all=True)
         rows = await self._rows(f"count_letters{of}_between", floor=floor["floor"], **of_one, **filter.fitting)
-        return Counted([dict(row) for row in rows], is_all=floor["seen"] < window)
+        return Counted(dicts(rows), is_all=floor["seen"] < window)
 
     async def around(self, letters: Sequence[Shown]) -> tuple[dict[int, str], dict[int, SeenSubscription]]:
         """Of the events of these letters their types, and their subscriptions."""
@@ -55,5 +51,4 @@ class LetterObserver(Operations):
         return {row["id"]: row["event_type"] for row in events}, {row["id"]: seen(row) for row in subscriptions}
 
     async def among(self, ids: Sequence[int]) -> list[Shown]:
-        rows = await self._rows("letters_among", ids=list(ids)) if ids else ()
-        return [dict(row) for row in rows]
+        return dicts(await self._rows("letters_among", ids=list(ids))) if ids else []

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tidings.db.engine import Engine
 from tidings.db.operations import Operations
-from tidings.decisions.routing import Configuration, Subscriber
+from tidings.decisions.routing import Configuration
 from tidings.model.event import LoggedEvent
 from tidings.model.subscription import Subscription
-from tidings.roles.observer.preview import all_routes
+from tidings.roles.observer.preview import all_routes, logged, subscriber
 
 LOOKED_AT = 1_000
 
@@ -24,13 +24,9 @@ class Missed:
 
 
 class PastObserver(Operations):
-    """Its statements are the observer's own."""
-
     async def since(self, moment: datetime.datetime, limit: int) -> list[tuple[LoggedEvent, datetime.datetime]]:
         rows = await self._rows("events_since", since=moment, limit=limit)
-        return [
-            (LoggedEvent(*(row[name] for name in LoggedEvent.__dataclass_fields__)), row["created_at"]) for row in rows
-        ]
+        return [(logged(row), row["created_at"]) for row in rows]
 
     async def undelivered(self, ids: list[int], subscription_id: int) -> set[int]:
         """Those that a router has decided about and that this subscription has no delivery of."""
@@ -43,14 +39,12 @@ class PastObserver(Operations):
 
 async def missed(engine: Engine, subscription: Subscription, since: datetime.datetime) -> Missed:
     """As a replay would decide at this moment; nothing is written."""
-    one = subscription
-    subscriber = Subscriber(one.id, one.event_domain, one.event_type, one.active, one.verified)
-    configuration = Configuration(0, await all_routes(engine), [subscriber])
+    configuration = Configuration(0, await all_routes(engine), [subscriber(subscription)])
 
     async def look(observer: PastObserver) -> Missed:
         past = await observer.since(since, LOOKED_AT)
         wanted = [event.id for event, _ in past if _is_for(configuration, event)]
-        missing = await observer.undelivered(wanted, one.id)
+        missing = await observer.undelivered(wanted, subscription.id)
         return Missed(len(past), len(missing), len(past) < LOOKED_AT, past[-1][1] if past else None)
 
     return await PastObserver.step(engine, look)

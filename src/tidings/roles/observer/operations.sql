@@ -83,12 +83,6 @@ SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, 
 SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
   FROM events WHERE event_type = :event_type AND id < :before ORDER BY id DESC LIMIT :limit;
 
--- events_between: the events of a span of time, the last first
-SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
-  FROM events
- WHERE created_at >= :since AND created_at <= :until AND (created_at < :until OR id < :before)
- ORDER BY created_at DESC, id DESC LIMIT :limit;
-
 -- events_with_external_id: the one event that a producer knows by this name
 SELECT id, event_domain, event_type, event_stream, external_id, correlation_id, created_at
   FROM events WHERE event_domain = :event_domain AND external_id = :external_id;

@@ -5,113 +5,35 @@ number of rows and may be short, or empty; only `None` as the next place says th
 """
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from tidings.db.operations import Operations
-from tidings.db.session import Row
 from tidings.errors import NotFound
 from tidings.model.saga import SagaStatus
+from tidings.roles.observer.filters import EventFilter, LetterFilter, SagaFilter, SubscriptionFilter
+from tidings.roles.observer.listing import (
+    END,
+    EVER,
+    NEVER,
+    SHOWN_OF_ONE,
+    Page,
+    Place,
+    Shown,
+    dicts,
+    moment,
+    page_of,
+    shown_job,
+)
 from tidings.roles.observer.subscriptions import SeenSubscription, seen
 
-END = 2**63 - 1
 # How many rows one page looks at, where it has to look for what fits.
 WINDOW = 2_000
-EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
-_SHOWN_OF_ONE = 200
 _OUT_OF_TURN = datetime.timedelta(minutes=10)
-
-Shown = Mapping[str, Any]
-Place = list[Any]
-"""Where the next page begins, as a cursor carries it."""
-
-
-@dataclass(frozen=True)
-class Page:
-    items: Sequence[Any]
-    next: Place | None
-
-
-@dataclass(frozen=True)
-class EventFilter:
-    """At most one of type, correlation id and time; '' and None stand for any."""
-
-    event_domain: str = ""
-    event_type: str = ""
-    correlation_id: str = ""
-    since: datetime.datetime | None = None
-    until: datetime.datetime | None = None
-
-    @property
-    def is_of_time(self) -> bool:
-        return self.since is not None or self.until is not None
-
-
-@dataclass(frozen=True)
-class LetterFilter:
-    """Which dead letters; '', 0 and None stand for any."""
-
-    event_domain: str = ""
-    subscription_id: int = 0
-    error_code: str = ""
-    event_type: str = ""
-    since: datetime.datetime | None = None
-    until: datetime.datetime | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether an index serves it without looking for what fits."""
-        return not (self.event_domain or self.error_code or self.event_type or self.since or self.until)
-
-    @property
-    def fitting(self) -> dict[str, Any]:
-        """What is asked of each letter, beside its subscription."""
-        return {
-            "error_code": self.error_code,
-            "event_type": self.event_type,
-            "since": self.since or EVER,
-            "until": self.until or NEVER,
-        }
-
-
-@dataclass(frozen=True)
-class SagaFilter:
-    """Which deliveries; '', 0 and None stand for any."""
-
-    event_domain: str = ""
-    status: str = ""
-    subscription_id: int = 0
-    event_type: str = ""
-    since: datetime.datetime | None = None
-    until: datetime.datetime | None = None
-
-    @property
-    def fitting(self) -> dict[str, Any]:
-        return {**vars(self), "since": self.since or EVER, "until": self.until or NEVER}
-
-
-@dataclass(frozen=True)
-class SubscriptionFilter:
-    """Which subscriptions; '' and None stand for any."""
-
-    event_domain: str = ""
-    event_type: str = ""
-    active: bool | None = None
-    verified: bool | None = None
-    paused: bool | None = None
-
-    @property
-    def fitting(self) -> dict[str, str]:
-        """Whether something must be so, must not, or may: as a word."""
-        flags = {"active": self.active, "verified": self.verified, "paused": self.paused}
-        words = {name: "" if flag is None else str(flag).lower() for name, flag in flags.items()}
-        return {"event_domain": self.event_domain, "event_type": self.event_type, **words}
 
 
 class PageObserver(Operations):
-    """Its statements are the observer's own. An `event_domain` of '' is every domain."""
+    """An `event_domain` of '' is every domain."""
 
     async def events(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
         if filter.is_of_time:
@@ -125,7 +47,7 @@ class PageObserver(Operations):
                 before=before,
                 limit=limit,
             )
-            return _page(rows, limit)
+            return page_of(rows, limit)
         of_type = {"event_type": filter.event_type} if filter.event_type else {}
         if filter.event_domain:
             names = (
@@ -133,32 +55,34 @@ class PageObserver(Operations):
             )
             return await self._between(*names, before, limit, of_type, {**of_type, "event_domain": filter.event_domain})
         name = "events_of_type_before" if of_type else "events_before"
-        return _page(await self._rows(name, before=before, limit=limit, **of_type), limit)
+        return page_of(await self._rows(name, before=before, limit=limit, **of_type), limit)
 
     async def _events_of_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
-        until, before = (_moment(place[0]), place[1]) if place else (filter.until or NEVER, END)
+        until, before = (moment(place[0]), place[1]) if place else (filter.until or NEVER, END)
         rows = await self._rows(
             "events_before_moment", since=filter.since or EVER, until=until, before=before, limit=limit
         )
-        return _page(rows, limit, lambda row: [row["created_at"].isoformat(), row["id"]])
+        return page_of(rows, limit, lambda row: [row["created_at"].isoformat(), row["id"]])
 
     async def event_with_external_id(self, event_domain: str, external_id: str) -> Page:
         rows = await self._rows("events_with_external_id", event_domain=event_domain, external_id=external_id)
-        return Page([dict(row) for row in rows], None)
+        return Page(dicts(rows), None)
 
     async def event(self, id: int, event_domain: str = "") -> Shown:
         """One event with its whole trace: decisions, deliveries with their attempts, tasks."""
         row = await self._row("event", id=id)
         if row is None or event_domain not in ("", row["event_domain"]):
             raise _no("event", id)
-        sagas = await self._rows("sagas_of_event", event_id=id, before=END, limit=_SHOWN_OF_ONE)
-        jobs = await self._rows("jobs_of_event", event_id=id, limit=5 * _SHOWN_OF_ONE)
+        sagas = await self._rows("sagas_of_event", event_id=id, before=END, limit=SHOWN_OF_ONE)
+        jobs = await self._rows("jobs_of_event", event_id=id, limit=5 * SHOWN_OF_ONE)
         return {
             **row,
-            "route_attempts": _dicts(await self._rows("attempts_of_event", event_id=id, limit=_SHOWN_OF_ONE)),
-            "route_dead_letters": _dicts(await self._rows("route_dead_letters_of_event", event_id=id)),
-            "sagas": [{**saga, "jobs": [_job(job) for job in jobs if job["saga_id"] == saga["id"]]} for saga in sagas],
-            "tasks": _dicts(await self._rows("tasks_of_event", event_id=id, biz_key=str(id))),
+            "route_attempts": dicts(await self._rows("attempts_of_event", event_id=id, limit=SHOWN_OF_ONE)),
+            "route_dead_letters": dicts(await self._rows("route_dead_letters_of_event", event_id=id)),
+            "sagas": [
+                {**saga, "jobs": [shown_job(job) for job in jobs if job["saga_id"] == saga["id"]]} for saga in sagas
+            ],
+            "tasks": dicts(await self._rows("tasks_of_event", event_id=id, biz_key=str(id))),
         }
 
     async def subscriptions(self, filter: SubscriptionFilter, limit: int, place: Place | None) -> Page:
@@ -186,16 +110,16 @@ class PageObserver(Operations):
         """Newest first."""
         before = place[0] if place else END
         if filter == SagaFilter():
-            return _page(await self._rows("sagas_before", before=before, limit=limit), limit)
+            return page_of(await self._rows("sagas_before", before=before, limit=limit), limit)
         page = await self._between("saga_floor", "sagas_between", before, limit, {}, filter.fitting)
         if page.next and filter.since and await self._was_made_before(page.next[0], filter.since):
             return Page(page.items, None)
         return page
 
-    async def _was_made_before(self, id: int, moment: datetime.datetime) -> bool:
+    async def _was_made_before(self, id: int, then: datetime.datetime) -> bool:
         """By so much that what has a lower id was, too: ids and times ascend almost together."""
         row = await self._row("saga_made_at", id=id)
-        return row is not None and row["created_at"] < moment - _OUT_OF_TURN
+        return row is not None and row["created_at"] < then - _OUT_OF_TURN
 
     async def sagas_with_correlation_id(
         self, correlation_id: str, event_domain: str, limit: int, place: Place | None
@@ -207,38 +131,38 @@ class PageObserver(Operations):
             before=place[0] if place else END,
             limit=limit,
         )
-        return _page(rows, limit)
+        return page_of(rows, limit)
 
     async def open_sagas(self, status: SagaStatus, subscription_id: int, limit: int, place: Place | None) -> Page:
         """Of one status that is not final, the longest due first. What is due anew meanwhile may come again."""
-        since, after = (_moment(place[0]), place[1]) if place else (EVER, 0)
+        since, after = (moment(place[0]), place[1]) if place else (EVER, 0)
         arguments = {"status": status.value, "since": since, "after": after, "limit": limit}
         if subscription_id:
             rows = await self._rows("open_sagas_of_subscription", subscription_id=subscription_id, **arguments)
         else:
             rows = await self._rows("open_sagas", **arguments)
-        return _page(rows, limit, lambda row: [row["next_attempt_at"].isoformat(), row["id"]])
+        return page_of(rows, limit, lambda row: [row["next_attempt_at"].isoformat(), row["id"]])
 
     async def sagas_of_event(self, event_id: int, event_domain: str, limit: int, place: Place | None) -> Page:
         if event_domain and not await self._is_of_domain(event_id, event_domain):
             return Page([], None)
         before = place[0] if place else END
         rows = await self._rows("sagas_of_event", event_id=event_id, before=before, limit=limit)
-        return _page(rows, limit)
+        return page_of(rows, limit)
 
     async def saga(self, id: int, event_domain: str = "") -> Shown:
         row = await self._row("saga", id=id)
         if row is None or (event_domain and not await self._is_of_domain(row["event_id"], event_domain)):
             raise _no("saga", id)
-        jobs = await self._rows("jobs_of_saga", saga_id=id, limit=_SHOWN_OF_ONE)
-        return {**row, "jobs": [_job(job) for job in jobs]}
+        jobs = await self._rows("jobs_of_saga", saga_id=id, limit=SHOWN_OF_ONE)
+        return {**row, "jobs": [shown_job(job) for job in jobs]}
 
     async def dead_letters(self, filter: LetterFilter, limit: int, place: Place | None) -> Page:
         before = place[0] if place else END
         of_one = {"subscription_id": filter.subscription_id} if filter.subscription_id else {}
         name = "dead_letters_of_subscription" if of_one else "dead_letters"
         if filter.is_plain:
-            return _page(await self._rows(f"{name}_before", before=before, limit=limit, **of_one), limit)
+            return page_of(await self._rows(f"{name}_before", before=before, limit=limit, **of_one), limit)
         floor_name = "dead_letter_of_subscription_floor" if of_one else "dead_letter_floor"
         fitting = {**of_one, **filter.fitting, "event_domain": filter.event_domain}
         return await self._between(floor_name, f"{name}_between", before, limit, of_one, fitting)
@@ -247,7 +171,7 @@ class PageObserver(Operations):
         """What could not be routed, newest first."""
         before = place[0] if place else END
         if resolved_too:
-            return _page(await self._rows("route_dead_letters_before", before=before, limit=limit), limit)
+            return page_of(await self._rows("route_dead_letters_before", before=before, limit=limit), limit)
         return await self._between("route_dead_letter_floor", "unresolved_between", before, limit, {}, {})
 
     async def dead_letter(self, id: int, event_domain: str = "") -> Shown:
@@ -275,26 +199,8 @@ class PageObserver(Operations):
             return Page([], None)
         rows = await self._rows(page_name, before=before, floor=floor["floor"], limit=limit, **fitting)
         if len(rows) == limit:
-            return _page(rows, limit)
-        return Page(_dicts(rows), [floor["floor"]] if floor["seen"] == WINDOW else None)
-
-
-def _page(rows: Sequence[Row], limit: int, place: Callable[[Row], Place] = lambda row: [row["id"]]) -> Page:
-    return Page(_dicts(rows), place(rows[-1]) if len(rows) == limit else None)
-
-
-def _dicts(rows: Sequence[Row]) -> list[Shown]:
-    return [dict(row) for row in rows]
-
-
-def _moment(text: str) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(text)
-
-
-def _job(row: Row) -> Shown:
-    """What the endpoint answered is shown as text, whatever it was."""
-    excerpt = row["response_excerpt"]
-    return {**row, "response_excerpt": bytes(excerpt).decode("utf-8", "replace") if excerpt else None}
+            return page_of(rows, limit)
+        return Page(dicts(rows), [floor["floor"]] if floor["seen"] == WINDOW else None)
 
 
 def _no(what: str, id: int) -> NotFound:

@@ -1,13 +1,14 @@
 """What a router would decide about events now, without writing anything."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tidings.db.engine import Engine
+from tidings.db.session import Row
 from tidings.decisions.routing import Configuration, Decision, Subscriber
 from tidings.model.event import LoggedEvent
-from tidings.model.route import Route, RouteTarget
+from tidings.model.route import Route, route_from
+from tidings.model.subscription import Subscription
+from tidings.roles.observer.listing import Shown
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.observer.subscriptions import SubscriptionObserver
 
@@ -31,43 +32,32 @@ async def preview(engine: Engine, *, event_id: int | None = None, last: int = 1)
 
 async def _events(observer: RoutingObserver, event_id: int | None, last: int) -> list[LoggedEvent]:
     found = await observer.events(last) if event_id is None else [await observer.event(event_id)]
-    return [
-        LoggedEvent(one["id"], one["event_domain"], one["event_type"], one["event_stream"], one["correlation_id"])
-        for one in found
-    ]
+    return [logged(one) for one in found]
+
+
+def logged(row: Row) -> LoggedEvent:
+    return LoggedEvent(*(row[name] for name in LoggedEvent.__dataclass_fields__))
 
 
 async def all_routes(engine: Engine) -> list[Route]:
     async def all_pages(observer: RoutingObserver) -> list[Route]:
-        found: list[Mapping[str, Any]] = []
+        found: list[Shown] = []
         while page := await observer.routes(_PAGE, after=found[-1]["id"] if found else 0):
             found += page
-        return [_route(one) for one in found]
+        return [route_from(one) for one in found]
 
     return await RoutingObserver.step(engine, all_pages)
 
 
-def _route(row: Mapping[str, Any]) -> Route:
-    return Route(
-        row["id"],
-        row["event_domain"],
-        row["event_type"],
-        row["event_stream"],
-        RouteTarget(row["target"]),
-        row["task_biz_type"],
-        row["enabled"],
-        row["dry_run"],
-    )
-
-
-async def _subscribers(engine: Engine) -> Sequence[Subscriber]:
+async def _subscribers(engine: Engine) -> list[Subscriber]:
     async def all_pages(observer: SubscriptionObserver) -> list[Subscriber]:
         found: list[Subscriber] = []
         while page := await observer.subscriptions(_PAGE, after=found[-1].id if found else 0):
-            found += [
-                Subscriber(one.id, one.event_domain, one.event_type, one.active, one.verified)
-                for one in (seen.subscription for seen in page)
-            ]
+            found += [subscriber(seen.subscription) for seen in page]
         return found
 
     return await SubscriptionObserver.step(engine, all_pages)
+
+
+def subscriber(one: Subscription) -> Subscriber:
+    return Subscriber(one.id, one.event_domain, one.event_type, one.active, one.verified)

@@ -12,24 +12,21 @@ from tidings.db.engine import Engine
 from tidings.db.operations import Operations
 from tidings.decisions import reconciling
 from tidings.model.ledger import Difference, Ledger
+from tidings.roles.observer.listing import EVER, NEVER
 
 EVENTS_AT_ONCE = 2_000
 _MOST_TASKS = 1_000
-_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
 Moment = datetime.datetime
 
 
 class LedgerObserver(Operations):
-    """Its statements are the observer's own."""
-
     async def range_of(self, since: Moment | None, until: Moment | None) -> tuple[int, int]:
         """The ids to look at; the first is above the last if there are none."""
         if since is None and until is None:
             row = await self._row("recorded_range")
         else:
-            row = await self._row("range_of_time", since=since or _EVER, until=until or _NEVER)
+            row = await self._row("range_of_time", since=since or EVER, until=until or NEVER)
         return (row["lo"], row["hi"]) if row and row["lo"] is not None else (1, 0)
 
     async def add(self, ledger: Ledger, lo: int, hi: int) -> None:

@@ -4,8 +4,6 @@ Lists come in pages, along an index, and never carry payloads.
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.db.session import Row
@@ -13,18 +11,13 @@ from tidings.decisions.explaining import explain_writers
 from tidings.errors import NotFound
 from tidings.model.explanation import Reason
 from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
+from tidings.roles.observer.listing import END, EVER, NEVER, SHOWN_OF_ONE, Shown, dicts
 
-END = 2**63 - 1
-_EVER = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
-_SHOWN_OF_ONE = 200
 _MOST_ROUTERS = 1000
-
-Shown = Mapping[str, Any]
 
 
 class RoutingObserver(Operations):
-    """Its statements are the observer's own; what it gives is what they yield, with the same types on every engine."""
+    """What it gives is what its statements yield, with the same types on every engine."""
 
     async def routes(self, limit: int, after: int = 0) -> list[Shown]:
         rows = await self._rows("routes_after", after=after, limit=limit)
@@ -55,8 +48,8 @@ class RoutingObserver(Operations):
             raise NotFound(
                 f"There is no router named {worker_name!r}.", "`tidings routers list` shows those there are."
             )
-        holes = await self._rows("router_holes", worker_name=worker_name, limit=_SHOWN_OF_ONE)
-        return {**_router(row), "holes": [dict(hole) for hole in holes]}
+        holes = await self._rows("router_holes", worker_name=worker_name, limit=SHOWN_OF_ONE)
+        return {**_router(row), "holes": dicts(holes)}
 
     async def newest_event(self) -> int:
         """The highest id that is visible; 0 in an empty log."""
@@ -73,7 +66,7 @@ class RoutingObserver(Operations):
 
     async def route_dead_letters(self, limit: int, before: int = END, *, resolved_too: bool = False) -> list[Shown]:
         name = "route_dead_letters_before" if resolved_too else "unresolved_route_dead_letters_before"
-        return _dicts(await self._rows(name, before=before, limit=limit))
+        return dicts(await self._rows(name, before=before, limit=limit))
 
     async def route_dead_letter(self, id: int) -> Shown:
         """One routing dead letter, with the event as it was."""
@@ -98,7 +91,7 @@ class RoutingObserver(Operations):
             rows = await self._rows("events_of_type_before", event_type=event_type, before=before, limit=limit)
         else:
             rows = await self._rows("events_before", before=before, limit=limit)
-        return _dicts(rows)
+        return dicts(rows)
 
     async def events_between(
         self,
@@ -111,25 +104,21 @@ class RoutingObserver(Operations):
         if before is not None:
             until = (await self.event(before))["created_at"]
         rows = await self._rows(
-            "events_between", since=since or _EVER, until=until or _NEVER, before=before or END, limit=limit
+            "events_before_moment", since=since or EVER, until=until or NEVER, before=before or END, limit=limit
         )
-        return _dicts(rows)
+        return dicts(rows)
 
     async def events_with_external_id(self, event_domain: str, external_id: str) -> list[Shown]:
         rows = await self._rows("events_with_external_id", event_domain=event_domain, external_id=external_id)
-        return _dicts(rows)
+        return dicts(rows)
 
     async def event(self, id: int) -> Shown:
         """One event, with its payload and what routers decided about it."""
         row = await self._row("event", id=id)
         if row is None:
             raise NotFound(f"There is no event {id}.", "`tidings events list` shows the newest ones.")
-        attempts = await self._rows("attempts_of_event", event_id=id, limit=_SHOWN_OF_ONE)
-        return {**row, "route_attempts": _dicts(attempts)}
-
-
-def _dicts(rows: Sequence[Row]) -> list[Shown]:
-    return [dict(row) for row in rows]
+        attempts = await self._rows("attempts_of_event", event_id=id, limit=SHOWN_OF_ONE)
+        return {**row, "route_attempts": dicts(attempts)}
 
 
 def _with_flags(row: Row, *flags: str) -> Shown:

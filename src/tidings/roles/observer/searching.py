@@ -5,12 +5,15 @@ between the events just outside of it, with some room for those that were number
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tidings.db.operations import Operations
+from tidings.model.id import is_id
 from tidings.roles.observer import pages
-from tidings.roles.observer.pages import END, EventFilter, Page, PageObserver, Place
+from tidings.roles.observer.filters import EventFilter
+from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, Shown, dicts, moment
+from tidings.roles.observer.pages import PageObserver
 
 # For how long a statement may have been at work between its time and the number of its last event.
 ROOM = datetime.timedelta(seconds=60)
@@ -19,11 +22,9 @@ MOST_LOOKS = 5
 _MOST_FOUND = 50
 _MOST_OF_ONE = 40
 
-Shown = Mapping[str, Any]
-
 
 class EventSearcher(Operations):
-    """Its statements are the observer's own. An `event_domain` of '' is every domain."""
+    """An `event_domain` of '' is every domain."""
 
     async def found(self, text: str, event_domain: str) -> list[Shown]:
         """Those whose id, external id or correlation id this is. External ids are of one domain, `default` at least."""
@@ -74,9 +75,9 @@ class EventSearcher(Operations):
             **_span(filter),
         )
         if len(rows) == limit:
-            return Page(_dicts(rows), [rows[-1]["id"], bottom])
+            return Page(dicts(rows), [rows[-1]["id"], bottom])
         is_last = floor["seen"] < pages.WINDOW or floor["floor"] <= bottom
-        return Page(_dicts(rows), None if is_last else [lowest, bottom])
+        return Page(dicts(rows), None if is_last else [lowest, bottom])
 
     async def _ids_around(self, filter: EventFilter) -> list[int]:
         """Between which ids the span lies for sure."""
@@ -87,7 +88,7 @@ class EventSearcher(Operations):
 
     async def _of_domain_and_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
         span = _span(filter)
-        until, before = (datetime.datetime.fromisoformat(place[0]), place[1]) if place else (span["until"], END)
+        until, before = (moment(place[0]), place[1]) if place else (span["until"], END)
         reached = {"until": until, "before": before}
         floor = await self._row("event_time_floor", since=span["since"], window=pages.WINDOW, **reached)
         if floor is None:
@@ -101,8 +102,8 @@ class EventSearcher(Operations):
             **reached,
         )
         if len(rows) == limit:
-            return Page(_dicts(rows), _place(rows[-1]))
-        return Page(_dicts(rows), _place(floor) if floor["seen"] == pages.WINDOW else None)
+            return Page(dicts(rows), _place(rows[-1]))
+        return Page(dicts(rows), _place(floor) if floor["seen"] == pages.WINDOW else None)
 
 
 class FateObserver(Operations):
@@ -127,16 +128,12 @@ class FateObserver(Operations):
 
 def _id(text: str) -> int | None:
     number = text.removeprefix("event:")
-    return int(number) if number.isascii() and number.isdecimal() and 0 < int(number[:20]) <= END else None
+    return int(number) if number.isascii() and number.isdecimal() and is_id(int(number[:20])) else None
 
 
 def _span(filter: EventFilter) -> dict[str, datetime.datetime]:
-    return {"since": filter.since or pages.EVER, "until": filter.until or pages.NEVER}
+    return {"since": filter.since or EVER, "until": filter.until or NEVER}
 
 
-def _place(row: Mapping[str, Any]) -> Place:
+def _place(row: Shown) -> Place:
     return [row["created_at"].isoformat(), row["id"]]
-
-
-def _dicts(rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    return [dict(row) for row in rows]

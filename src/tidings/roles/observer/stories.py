@@ -4,10 +4,10 @@ import datetime
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tidings.db.operations import Operations
 from tidings.errors import NotFound
+from tidings.roles.observer.listing import Shown, dicts
 from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.subscriptions import SeenSubscription, seen
 
@@ -15,8 +15,6 @@ _MOST_LETTERS = 200
 _MOST_ASKED_ABOUT = 10
 _MOST_DEEDS = 50
 _BEFORE, _AFTER = datetime.timedelta(seconds=1), datetime.timedelta(seconds=5)
-
-Shown = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,6 @@ class Story:
 
 
 class StoryObserver(Operations):
-    """Its statements are the observer's own."""
-
     async def story(self, id: int, event_domain: str = "") -> Story:
         event = await PageObserver(self._transaction, self._dialect).event(id, event_domain)
         letters = await self._rows("dead_letters_of_event", event_id=id, limit=_MOST_LETTERS)
@@ -49,7 +45,7 @@ class StoryObserver(Operations):
         later = [saga["created_at"] for saga in event["sagas"] if saga["generation"] > 0]
         return Story(
             event,
-            [dict(letter) for letter in letters],
+            dicts(letters),
             {row["id"]: seen(row) for row in subscriptions},
             [deed for moment in later[:_MOST_ASKED_ABOUT] for deed in await self._deeds(moment)],
         )

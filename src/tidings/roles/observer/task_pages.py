@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tidings.db.session import Row
 from tidings.model.task import TaskStatus
-from tidings.roles.observer.looking import LookingObserver, moment, page_by
-from tidings.roles.observer.pages import END, EVER, NEVER, Page, Place
+from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, moment, page_of
+from tidings.roles.observer.looking import LookingObserver
 
 COUNTED_TO = 250
 MOST_KINDS = 20
@@ -40,9 +40,7 @@ class TaskPages(LookingObserver):
         """Of no status the newest first, of one type by key; what waits in its order, what has ended newest first."""
         kind, status = filter.biz_type, filter.status
         if filter.biz_key:
-            return page_by(
-                await self._rows("task_of_key", biz_type=kind, biz_key=filter.biz_key), END, lambda row: [row["id"]]
-            )
+            return page_of(await self._rows("task_of_key", biz_type=kind, biz_key=filter.biz_key), END)
         if status is None:
             return await (self._of_type(kind, limit, place) if kind else self._newest(limit, place))
         if status not in _WAITING:
@@ -85,11 +83,11 @@ class TaskPages(LookingObserver):
 
     async def _newest(self, limit: int, place: Place | None) -> Page:
         rows = await self._rows("tasks_before", before=place[0] if place else END, limit=limit)
-        return page_by(rows, limit, lambda row: [row["id"]])
+        return page_of(rows, limit)
 
     async def _of_type(self, kind: str, limit: int, place: Place | None) -> Page:
         rows = await self._rows("tasks_of_type", biz_type=kind, after_key=place[0] if place else "", limit=limit)
-        return page_by(rows, limit, lambda row: [row["biz_key"]])
+        return page_of(rows, limit, lambda row: [row["biz_key"]])
 
     async def _lately(self, status: TaskStatus, kind: str, limit: int, place: Place | None) -> Page:
         until, before = (moment(place[0]), place[1]) if place else (NEVER, END)
@@ -109,7 +107,7 @@ class TaskPages(LookingObserver):
         rows = await self._rows(
             "tasks_of_status", status=status.value, since=since, priority=priority, after=after, limit=limit
         )
-        return page_by(rows, limit, lambda row: [row["next_run_time"].isoformat(), row["priority"], row["id"]])
+        return page_of(rows, limit, lambda row: [row["next_run_time"].isoformat(), row["priority"], row["id"]])
 
     async def _waiting_of_type(self, status: TaskStatus, kind: str, limit: int, place: Place | None) -> Page:
         priority, since, after = (place[0], moment(place[1]), place[2]) if place else (-1, EVER, 0)
@@ -132,9 +130,9 @@ class TaskPages(LookingObserver):
     async def _archived_of_key(self, kind: str, key: str, limit: int, place: Place | None) -> Page:
         after = place[0] if place else 0
         rows = await self._rows("archived_tasks_of_key", biz_type=kind, biz_key=key, after=after, limit=limit)
-        return page_by(rows, limit, lambda row: [row["id"]])
+        return page_of(rows, limit)
 
     async def _archived_of_type(self, kind: str, limit: int, place: Place | None) -> Page:
         key, after = (place[0], place[1]) if place else ("", 0)
         rows = await self._rows("archived_tasks_of_type", biz_type=kind, after_key=key, after=after, limit=limit)
-        return page_by(rows, limit, lambda row: [row["biz_key"], row["id"]])
+        return page_of(rows, limit, lambda row: [row["biz_key"], row["id"]])

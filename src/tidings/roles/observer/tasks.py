@@ -3,32 +3,23 @@
 Lists come in pages, along an index, and never carry payloads.
 """
 
-import datetime
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tidings.db.operations import Operations
-from tidings.db.session import Row
 from tidings.errors import NotFound
 from tidings.model.task import TaskStatus
-
-END = 2**63 - 1
-_EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
-_SHOWN_OF_ONE = 200
-
-Shown = Mapping[str, Any]
+from tidings.roles.observer.listing import END, EVER, SHOWN_OF_ONE, Shown, dicts
 
 
 class TaskObserver(Operations):
-    """Its statements are the observer's own; `after` and `before` are the id of the last task of a page."""
+    """`after` and `before` are the id of the last task of a page."""
 
     async def tasks(self, limit: int, before: int = END) -> list[Shown]:
-        return _dicts(await self._rows("tasks_before", before=before, limit=limit))
+        return dicts(await self._rows("tasks_before", before=before, limit=limit))
 
     async def tasks_of_status(self, status: TaskStatus, limit: int, after: int = 0) -> list[Shown]:
         """The longest due first."""
-        last = await self.task(after) if after else {"next_run_time": _EVER, "priority": 0}
+        last = await self.task(after) if after else {"next_run_time": EVER, "priority": 0}
         rows = await self._rows(
             "tasks_of_status",
             status=status.value,
@@ -37,18 +28,18 @@ class TaskObserver(Operations):
             after=after,
             limit=limit,
         )
-        return _dicts(rows)
+        return dicts(rows)
 
     async def tasks_of_type(self, biz_type: str, limit: int, after: int = 0) -> list[Shown]:
         """By business key."""
         after_key = (await self.task(after))["biz_key"] if after else ""
-        return _dicts(await self._rows("tasks_of_type", biz_type=biz_type, after_key=after_key, limit=limit))
+        return dicts(await self._rows("tasks_of_type", biz_type=biz_type, after_key=after_key, limit=limit))
 
     async def task_of_key(self, biz_type: str, biz_key: str) -> list[Shown]:
-        return _dicts(await self._rows("task_of_key", biz_type=biz_type, biz_key=biz_key))
+        return dicts(await self._rows("task_of_key", biz_type=biz_type, biz_key=biz_key))
 
     async def archived(self, limit: int, before: int = END) -> list[Shown]:
-        return _dicts(await self._rows("archived_tasks_before", before=before, limit=limit))
+        return dicts(await self._rows("archived_tasks_before", before=before, limit=limit))
 
     async def archived_of_type(self, biz_type: str, limit: int, after: int = 0) -> list[Shown]:
         """By business key."""
@@ -56,11 +47,11 @@ class TaskObserver(Operations):
         rows = await self._rows(
             "archived_tasks_of_type", biz_type=biz_type, after_key=after_key, after=after, limit=limit
         )
-        return _dicts(rows)
+        return dicts(rows)
 
     async def archived_of_key(self, biz_type: str, biz_key: str, limit: int, after: int = 0) -> list[Shown]:
         rows = await self._rows("archived_tasks_of_key", biz_type=biz_type, biz_key=biz_key, after=after, limit=limit)
-        return _dicts(rows)
+        return dicts(rows)
 
     async def task(self, id: int) -> Shown:
         """One task, wherever it is, with its payload and what people did to it. `archived_at` is None in the queue."""
@@ -68,10 +59,6 @@ class TaskObserver(Operations):
         row = await self._row("task", id=id) or await self._row("archived_task", id=id)
         if row is None:
             raise NotFound(f"There is no task {id}.", "`tidings tasks list` shows the newest ones, also --archived.")
-        audits = await self._rows("audits_of", subject=f"task:{id}", limit=_SHOWN_OF_ONE)
+        audits = await self._rows("audits_of", subject=f"task:{id}", limit=SHOWN_OF_ONE)
         entries = [{**audit, "detail": json.loads(audit["detail"] or "null")} for audit in audits]
         return {"archived_at": None, **row, "audit": entries}
-
-
-def _dicts(rows: Sequence[Row]) -> list[Shown]:
-    return [dict(row) for row in rows]

@@ -1,10 +1,8 @@
 """Reads what `why` needs to know about one thing, and lets the answer be made of it."""
 
-import datetime
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from tidings.db.engine import Engine
-from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.decisions.explaining import (
     EventFacts,
@@ -18,16 +16,17 @@ from tidings.decisions.explaining import (
 )
 from tidings.errors import InputRefused, NotFound
 from tidings.model.explanation import Explanation
+from tidings.model.id import is_id
+from tidings.roles.observer.listing import END
+from tidings.roles.observer.operations import ObserverOperations
 
-_SECONDS_ALIVE = 30.0
 _MOST_ROUTERS = 1000
 _MOST_SAGAS, _MOST_JOBS = 50, 1000
 _MOST_DEEDS = 20
-_BIGGEST_ID = 2**63 - 1
 
 
-class WhyObserver(Operations):
-    """Its statements are the observer's own. `retry_limit` holds for subscriptions that have none of their own."""
+class WhyObserver(ObserverOperations):
+    """`retry_limit` holds for subscriptions that have none of their own."""
 
     async def event(self, id: int, retry_limit: int) -> Explanation:
         event = await self._row("event", id=id)
@@ -48,7 +47,7 @@ class WhyObserver(Operations):
         task = await self._row("task", id=id) or await self._row("archived_task", id=id)
         if task is None:
             raise NotFound(f"There is no task {id}.", "`tidings tasks list` shows the newest ones, also --archived.")
-        return explain_task(TaskFacts(task, await self._now(), await self._alive()))
+        return explain_task(TaskFacts(task, await self.server_clock(), await self.alive()))
 
     async def _saga(self, id: int, retry_limit: int) -> SagaFacts:
         saga = await self._row("saga", id=id)
@@ -61,8 +60,8 @@ class WhyObserver(Operations):
             await self._rows("jobs_of_saga", saga_id=id, limit=1),
             subscription,
             _own_limit(subscription) or retry_limit,
-            await self._now(),
-            await self._alive(),
+            await self.server_clock(),
+            await self.alive(),
             lane=await self._row("lane", subscription_id=saga["subscription_id"]),
             held_by=await self._paused_by(saga["subscription_id"]) if subscription and subscription["paused"] else None,
             requeued_as=next_one["id"] if next_one else None,
@@ -70,7 +69,7 @@ class WhyObserver(Operations):
 
     async def _sagas(self, event_id: int, retry_limit: int) -> list[SagaFacts]:
         """Of all deliveries of an event at once, however many there are."""
-        sagas = await self._rows("sagas_of_event", event_id=event_id, before=_BIGGEST_ID, limit=_MOST_SAGAS)
+        sagas = await self._rows("sagas_of_event", event_id=event_id, before=END, limit=_MOST_SAGAS)
         if not sagas:
             return []
         ids = sorted({saga["subscription_id"] for saga in sagas})
@@ -81,7 +80,7 @@ class WhyObserver(Operations):
         holders = {id: await self._paused_by(id) for id, row in subscriptions.items() if row["paused"]}
         generations = {(saga["subscription_id"], saga["generation"]): saga["id"] for saga in sagas}
         letter_of = {letter["saga_id"]: letter["id"] for letter in letters}
-        now, alive = await self._now(), await self._alive()
+        now, alive = await self.server_clock(), await self.alive()
         return [
             SagaFacts(
                 {**saga, "dead_letter_id": letter_of.get(saga["id"])},
@@ -101,17 +100,7 @@ class WhyObserver(Operations):
         routers = await self._rows("routers_after", after="", limit=_MOST_ROUTERS, only="")
         gates = await self._rows("gates_after", after="", limit=_MOST_ROUTERS)
         holes = await self._rows("holes_with", id=id)
-        return RoutingFacts(routers, {gate["name"]: gate for gate in gates}, holes, await self._alive())
-
-    async def _now(self) -> datetime.datetime:
-        row = await self._row("server_clock")
-        assert row is not None
-        now: datetime.datetime = row["now"]
-        return now
-
-    async def _alive(self) -> Mapping[str, int]:
-        rows = await self._rows("alive_processes", seconds=_SECONDS_ALIVE)
-        return {row["process"]: row["alive"] for row in rows}
+        return RoutingFacts(routers, {gate["name"]: gate for gate in gates}, holes, await self.alive())
 
     async def _paused_by(self, subscription_id: int) -> Row | None:
         subject = f"subscription:{subscription_id}"
@@ -139,7 +128,7 @@ async def why(engine: Engine, subject: str, retry_limit: int) -> Explanation:
 
 def read_subject(subject: str) -> tuple[str, int]:
     kind, _, number = subject.partition(":")
-    if kind not in ASKED or not number.isdecimal() or not 0 < int(number) <= _BIGGEST_ID:
+    if kind not in ASKED or not number.isdecimal() or not is_id(int(number)):
         raise InputRefused(
             f"{subject!r} is nothing that can be asked about.", "Write event:12, saga:34 or task:56.", field="subject"
         )

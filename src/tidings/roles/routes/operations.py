@@ -9,7 +9,7 @@ from typing import Any
 from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.errors import StatementFailed
-from tidings.model.route import Route, RouteTarget
+from tidings.model.route import Route, route_from
 from tidings.telemetry.asking import asked
 
 # The codes of PostgreSQL and of MySQL for a row that a unique index has already.
@@ -132,10 +132,7 @@ def _columns(route: Route) -> dict[str, Any]:
 
 
 def _route(row: Row | None) -> Route | None:
-    if row is None:
-        return None
-    flags = {"enabled": bool(row["enabled"]), "dry_run": bool(row["dry_run"])}
-    return Route(**{**row, **flags, "target": RouteTarget(row["target"])})
+    return None if row is None else route_from(row)
 
 
 def _cursor(row: Row | None) -> Cursor | None:

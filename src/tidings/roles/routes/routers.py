@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from tidings.db.engine import Engine
 from tidings.errors import InputRefused, NotFound, RouterHeld, StatementFailed
+from tidings.model.id import BIGGEST_ID
 from tidings.model.route import EVERY_DOMAIN
 from tidings.roles.routes.input import check_actor, check_reason, check_router_domain, check_worker_name
 from tidings.roles.routes.operations import Cursor, Place, RouteAdminOperations, is_duplicate
-
-_HIGHEST_ID = 2**63 - 1
 
 
 async def add(engine: Engine, worker_name: str, event_domain: str, actor: str) -> Cursor:
@@ -44,7 +43,7 @@ async def skip(engine: Engine, worker_name: str, to: int, reason: str, actor: st
     check_reason(reason, needed=True)
 
     async def place(operations: RouteAdminOperations, cursor: Cursor) -> Place:
-        highest = (await operations.place_at(_HIGHEST_ID)).event_id or 0
+        highest = (await operations.place_at(BIGGEST_ID)).event_id or 0
         if not cursor.place.position < to <= highest:
             raise InputRefused(
                 f"The router {worker_name} is at {cursor.place.position} and the highest event is {highest}:"

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidings.db.engine import Engine
+from tidings.decisions.secret_keys import secret_text
 from tidings.decisions.subscribing import (
     SubscriptionRules,
     changed_columns,
@@ -14,15 +15,14 @@ from tidings.decisions.subscribing import (
     check_overlap,
     check_reason,
     check_secret,
-    secret_text,
 )
 from tidings.errors import Conflict, NotFound
+from tidings.model.id import is_id
 from tidings.model.subscription import NewSubscription, Subscription
 from tidings.roles.subscriptions.operations import SubscriptionOperations
 from tidings.vault import Vault, seal_headers, seal_secret
 
 DAY = 86_400
-_BIGGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +54,7 @@ async def create(
         await _add_secret(operations, vault, id, secret, overlap=0)
         if new.headers:
             await operations.replace_headers(id, seal_headers(vault, id, new.headers))
-        await operations.record(actor, "subscription.created", id, _told(new))
+        await operations.audit(actor, "subscription.created", id, _told(new))
         return Created(await _found(operations.subscription, id), secret)
 
 
@@ -73,22 +73,18 @@ async def edit(
 
     async def work(operations: SubscriptionOperations) -> Outcome:
         current = await _found(operations.subscription_to_change, id)
-        if expected_version not in (None, current.config_version):
-            raise Conflict(
-                f"Subscription {id} is at version {current.config_version}, not {expected_version}.",
-                "Somebody has changed it meanwhile: look at it again, then edit it with the version it has now.",
-            )
+        _refuse_another(current, expected_version)
         changed = changed_columns(current, wanted, rules)
+        told: dict[str, Any] = {n: {"from": getattr(current, n), "to": value} for n, value in changed.items()}
         if changed:
             await operations.change(replace(current, **changed))
         if "headers" in wanted:
-            sealed = seal_headers(vault, id, wanted["headers"]) if wanted["headers"] else None
-            await operations.replace_headers(id, sealed)
-        if not changed and "headers" not in wanted:
+            headers = wanted["headers"]
+            await operations.replace_headers(id, seal_headers(vault, id, headers) if headers else None)
+            told["headers"] = "replaced" if headers else "removed"
+        if not told:
             return Outcome(current, False)
-        told = {name: {"from": getattr(current, name), "to": value} for name, value in changed.items()}
-        headers = {"headers": "replaced" if wanted["headers"] else "removed"} if "headers" in wanted else {}
-        await operations.record(actor, "subscription.edited", id, {**told, **headers})
+        await operations.audit(actor, "subscription.edited", id, told)
         return Outcome(await _found(operations.subscription, id), True)
 
     return await SubscriptionOperations.step(engine, work)
@@ -121,7 +117,7 @@ async def rotate_secret(
 
     async def work(operations: SubscriptionOperations) -> str:
         await _add_secret(operations, vault, id, chosen, overlap)
-        await operations.record(actor, "subscription.secret_rotated", id, {"overlap_seconds": overlap})
+        await operations.audit(actor, "subscription.secret_rotated", id, {"overlap_seconds": overlap})
         return chosen
 
     return await SubscriptionOperations.step(engine, work)
@@ -143,14 +139,14 @@ async def _switch(
         if wanted == current:
             return Outcome(current, False)
         await operations.change(wanted)
-        await operations.record(actor, action, id, detail)
+        await operations.audit(actor, action, id, detail)
         return Outcome(await _found(operations.subscription, id), True)
 
     return await SubscriptionOperations.step(engine, work)
 
 
 async def _add_secret(operations: SubscriptionOperations, vault: Vault, id: int, secret: str, overlap: int) -> None:
-    if not 0 < id <= _BIGGEST_ID:
+    if not is_id(id):
         raise _unknown(id)
     sealed = seal_secret(vault, id, secret, created_at=await operations.microseconds(), overlap=overlap)
     if not await operations.add_secret(id, sealed):
@@ -158,10 +154,18 @@ async def _add_secret(operations: SubscriptionOperations, vault: Vault, id: int,
 
 
 async def _found(look: Callable[[int], Awaitable[Subscription | None]], id: int) -> Subscription:
-    found = await look(id) if 0 < id <= _BIGGEST_ID else None
+    found = await look(id) if is_id(id) else None
     if found is None:
         raise _unknown(id)
     return found
+
+
+def _refuse_another(current: Subscription, expected_version: int | None) -> None:
+    if expected_version not in (None, current.config_version):
+        raise Conflict(
+            f"Subscription {current.id} is at version {current.config_version}, not {expected_version}.",
+            "Somebody has changed it meanwhile: look at it again, then edit it with the version it has now.",
+        )
 
 
 def _unknown(id: int) -> NotFound:

@@ -53,8 +53,8 @@ class SubscriptionOperations(Operations):
         row = await self._row("add_secret", id=id, sealed=sealed)
         return row is not None and row["added"] == 1
 
-    async def record(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
+    async def audit(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
         subject = f"subscription:{id}"
         await self._run(
-            "record", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
+            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
         )

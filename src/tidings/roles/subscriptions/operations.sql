@@ -36,6 +36,6 @@ UPDATE subscriptions SET headers = :headers, config_version = config_version + 1
 -- add_secret: puts a sealed secret before the older ones; how many subscriptions there were
 SELECT added FROM add_subscription_secret(:id, :sealed);
 
--- record: who did what to which subscription
+-- audit: who did what to which subscription
 INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
 VALUES (:actor, :action, :subject, :detail, :request_id, :address);

@@ -1,7 +1,7 @@
 """Trust without a call: for endpoints that whoever writes the settings has named."""
 
 from tidings.decisions.destinations import DestinationRules, is_on_allow_lists, read_destination
-from tidings.errors import NotFound, SubscriptionRefused
+from tidings.errors import SubscriptionRefused
 from tidings.model.subscription import Verification
 from tidings.roles.verifier.operations import VerifierOperations
 
@@ -12,8 +12,6 @@ async def trust(operations: VerifierOperations, id: int, *, actor: str, rules: D
     It asks the allow lists itself: who may write subscriptions must not be able to decide what is trusted.
     """
     subscription = await operations.subscription_to_judge(id)
-    if subscription is None:
-        raise NotFound(f"There is no subscription {id}.", "`tidings subscriptions list` shows those there are.")
     if subscription.verification is not Verification.NONE:
         raise SubscriptionRefused(f"Subscription {id} is to be verified by a call, not by trust.", field="verification")
     if subscription.verified and subscription.pending_callback_url is None:
@@ -21,7 +19,7 @@ async def trust(operations: VerifierOperations, id: int, *, actor: str, rules: D
     _refuse_unlisted(subscription.latest_url, rules)
     put = await operations.put_in_force(id, subscription.latest_url)
     if put:
-        await operations.record(actor, "subscription.trusted", id, {"callback_url": subscription.latest_url})
+        await operations.audit(actor, "subscription.trusted", id, {"callback_url": subscription.latest_url})
     return put
 
 

@@ -5,7 +5,7 @@ import secrets
 from tidings.db.engine import Engine
 from tidings.decisions.destinations import DestinationRules, read_destination
 from tidings.decisions.verifying import SECONDS_VALID, WINDOW, refuse_if_too_often
-from tidings.errors import NotFound, SubscriptionRefused
+from tidings.errors import SubscriptionRefused
 from tidings.model.endpoint_check import TASK_OF, CheckKind
 from tidings.model.subscription import Subscription, Verification
 from tidings.roles.verifier.operations import VerifierOperations
@@ -19,7 +19,7 @@ async def ask_verification(engine: Engine, id: int, *, actor: str, rules: Destin
     """The check that was asked for; None if the latest URL is in force already. Older challenges become void."""
 
     async def work(operations: VerifierOperations) -> int | None:
-        subscription = await _found(operations, id)
+        subscription = await operations.subscription_to_judge(id)
         if subscription.verification is Verification.NONE:
             what = f"Subscription {id} is to be trusted, not verified by a call."
             raise SubscriptionRefused(what, field="verification")
@@ -35,7 +35,7 @@ async def ask_test(engine: Engine, id: int, *, actor: str, rules: DestinationRul
     """The check that was asked for. Nothing but a challenge is sent to what is not active and verified."""
 
     async def work(operations: VerifierOperations) -> int:
-        subscription = await _found(operations, id)
+        subscription = await operations.subscription_to_judge(id)
         if not (subscription.active and subscription.verified):
             raise SubscriptionRefused(
                 f"Subscription {id} is {subscription.state}, so nothing is sent to it.",
@@ -62,12 +62,5 @@ async def _ask(
     challenge = secrets.token_urlsafe(32)
     made = await operations.insert_check(subscription.id, kind, url, host, challenge, SECONDS_VALID)
     await operations.submit_task(TASK_OF[kind], f"{subscription.id}:{challenge}", {"check": made}, MAX_RETRIES)
-    await operations.record(actor, f"subscription.{kind}_asked", subscription.id, {"url": url})
+    await operations.audit(actor, f"subscription.{kind}_asked", subscription.id, {"url": url})
     return made
-
-
-async def _found(operations: VerifierOperations, id: int) -> Subscription:
-    found = await operations.subscription_to_judge(id) if 0 < id < 2**63 else None
-    if found is None:
-        raise NotFound(f"There is no subscription {id}.", "`tidings subscriptions list` shows those there are.")
-    return found

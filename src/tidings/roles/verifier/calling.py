@@ -91,7 +91,7 @@ async def settle(operations: VerifierOperations, check: Check, verdict: Verdict)
         await operations.finish_check(check.id, verdict)
     elif verdict.outcome is CheckOutcome.PASSED and await operations.put_in_force_if_current(check):
         await operations.finish_check(check.id, Verdict(CheckOutcome.PASSED))
-        await operations.record(ACTOR, "subscription.verified", check.subscription_id, {"callback_url": check.url})
+        await operations.audit(ACTOR, "subscription.verified", check.subscription_id, {"callback_url": check.url})
     else:
         late = verdict.outcome is CheckOutcome.PASSED
         told = Verdict(CheckOutcome.OUTDATED if late else verdict.outcome)

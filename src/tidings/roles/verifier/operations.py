@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidings.db.operations import Operations
+from tidings.errors import NotFound
 from tidings.model.endpoint_check import CheckKind, CheckOutcome
+from tidings.model.id import is_id
 from tidings.model.subscription import Subscription, Verification, subscription_from
 from tidings.telemetry.asking import asked
 
@@ -54,9 +56,12 @@ class Verdict:
 
 
 class VerifierOperations(Operations):
-    async def subscription_to_judge(self, id: int) -> Subscription | None:
-        row = await self._row("subscription_to_judge", id=id)
-        return subscription_from(row) if row else None
+    async def subscription_to_judge(self, id: int) -> Subscription:
+        """Kept from others until the end of the transaction."""
+        row = await self._row("subscription_to_judge", id=id) if is_id(id) else None
+        if row is None:
+            raise NotFound(f"There is no subscription {id}.", "`tidings subscriptions list` shows those there are.")
+        return subscription_from(row)
 
     async def put_in_force(self, id: int, url: str) -> bool:
         """Only if it is still the URL that was last asked for."""
@@ -130,8 +135,8 @@ class VerifierOperations(Operations):
         outcome = CheckOutcome(row["outcome"]) if row["outcome"] else None
         return Verdict(outcome, row["error_code"], row["duration_ms"])
 
-    async def record(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
+    async def audit(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
         subject = f"subscription:{id}"
         await self._run(
-            "record", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
+            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
         )

@@ -9,7 +9,7 @@ UPDATE subscriptions
        config_version = config_version + 1, updated_at = {now}
  WHERE id = :id AND COALESCE(pending_callback_url, callback_url) = :url;
 
--- record: who put which URL in force
+-- audit: who put which URL in force
 INSERT INTO audit_log (actor, action, subject, detail, request_id, address)
 VALUES (:actor, :action, :subject, :detail, :request_id, :address);
 

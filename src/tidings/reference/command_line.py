@@ -1,9 +1,10 @@
-"""Every command as text, for docs/reference/command-line.md."""
+"""docs/reference/command-line.md, from the commands themselves."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from tidings.cli.commands import COMMANDS, load
+from tidings.reference.writing import cell, one_line
 
 _HEAD = """# The command line
 
@@ -41,14 +42,14 @@ def leaves() -> Iterator[tuple[tuple[str, ...], Any]]:
 
 def _command(name: str) -> Iterator[str]:
     loaded = load(name)
-    yield from (f"## tidings {name}", "", _plain(loaded.help), "")
+    yield from (f"## tidings {name}", "", one_line(loaded.help), "")
     yield from ("```", *COMMANDS[name].examples, "```", "")
     if not hasattr(loaded, "commands"):
         yield from _parameters(loaded)
         return
     for sub, command in loaded.commands.items():
         arguments = " ".join(map(_argument, _arguments(command)))
-        yield from (f"### tidings {name} {sub} {arguments}".rstrip(), "", _plain(command.help), "")
+        yield from (f"### tidings {name} {sub} {arguments}".rstrip(), "", one_line(command.help), "")
         yield from _parameters(command)
 
 
@@ -57,7 +58,7 @@ def _parameters(command: Any) -> Iterator[str]:
     rows += [(_options(one), one.help) for one in command.params if one.param_type_name == "option" and one.help]
     if rows:
         yield from ("| | |", "|---|---|")
-        yield from (f"| {_cell(name)} | {_cell(_plain(help))} |" for name, help in rows)
+        yield from (f"| {cell(name)} | {cell(one_line(help))} |" for name, help in rows)
         yield ""
 
 
@@ -74,11 +75,3 @@ def _argument(one: Any) -> str:
     """As it is called: NAME, or [NAME] where it may be left out."""
     called = one.metavar or one.name.upper()
     return called if one.required or called.startswith("[") else f"[{called}]"
-
-
-def _plain(text: str | None) -> str:
-    return " ".join((text or "").split())
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

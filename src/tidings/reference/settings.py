@@ -1,4 +1,4 @@
-"""Renders `docs/reference/settings.md` from `defaults.toml`. Run as a program, it prints the page."""
+"""docs/reference/settings.md, from `defaults.toml` and its comments."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ _TABLE_HEAD = "\n| setting | default | environment | meaning |\n|---|---|---|---
 
 
 def settings_reference() -> str:
+    """The whole page."""
     return "\n".join(_rendered()) + "\n"
 
 
