@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.chaos.plants import PLANTS
 from tests.chaos.run import run
-from tests.chaos.schedule import TIERS, schedule
+from tests.chaos.schedule import TIERS, schedule, shortened
 
 
 def main() -> int:
@@ -16,11 +16,12 @@ def main() -> int:
     words.add_argument("--engine", choices=["postgresql", "mariadb"], required=True)
     words.add_argument("--tier", choices=[*TIERS], default="commit")
     words.add_argument("--seed", type=int, default=1)
+    words.add_argument("--seconds", type=float, help="the same at the same pace, but only for so long")
     words.add_argument("--plant", choices=[*PLANTS], default="", help="a bug to be found")
     words.add_argument("--show-schedule", action="store_true", help="only show what would be broken when")
     words.add_argument("--keep", type=Path, help="a folder in which ledgers and logs stay")
     given = words.parse_args()
-    tier = TIERS[given.tier]
+    tier = shortened(TIERS[given.tier], given.seconds) if given.seconds else TIERS[given.tier]
     if given.show_schedule:
         sys.stdout.write("\n".join(map(str, schedule(tier, given.seed))) + "\n")
         return 0

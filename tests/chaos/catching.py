@@ -1,30 +1,35 @@
-"""Plants each bug, tells its story, and writes into docs/reliability.md what has caught it on which engine.
+"""Plants each bug and writes into docs/reliability.md what has caught it.
 
-`python -m tests.chaos.catching` makes the table anew; it takes a minute or two. With `--fire` each is also planted into
-whole processes under fire, on both engines at once, which takes twenty; otherwise that column stays as it is.
+`python -m tests.chaos.catching` tells its story to both engines, in a minute or two. `--fire mariadb` plants it into
+whole processes under fire instead, one bug after the other, and each of those runs once without one; that takes about
+a quarter of an hour. `--only NAME …` does so for some, and leaves the other lines as they are.
 """
 
+import argparse
 import asyncio
+import datetime
 import re
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.chaos.plants import PLANTS, planted
-from tests.chaos.run import run
-from tests.chaos.schedule import SMOKE
+from tests.chaos.run import Report, run
+from tests.chaos.schedule import TIERS
 from tests.chaos.stories import told
 from tests.support.database import SERVERS, Database
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
-BEGIN, END = "<!-- caught: made by `python -m tests.chaos.catching` -->", "<!-- end of caught -->"
 ENGINES = ("postgresql", "mariadb")
-COLUMNS = 6
 NUMBERS = re.compile(r"\b[\w-]*\d[\w.-]*\b|\[[^\]]*\]")
+CONTROLS = {f"nothing in {tier}": tier for tier in sorted({plant.fire for plant in PLANTS.values()})}
+LONGEST_WORDS = 140
 
 
 async def caught_on(kind: str) -> dict[str, list[str]]:
-    """What the checker says of each bug; nothing, if it does not notice."""
+    """What the checker says of each bug in its story; nothing, if it does not notice."""
     server = SERVERS[kind]()
     with server:
         database = Database(server)
@@ -35,56 +40,120 @@ async def caught_on(kind: str) -> dict[str, list[str]]:
                 found[name] = (await told(plant.story, database, Path(folder))).problems
             await database.close()
             await database.empty()
-            sys.stdout.write(f"{kind} {name}: {len(found[name])} problems\n")
+            _say(f"{kind} {name}: {len(found[name])} problems")
         return found
 
 
-def in_words(problems: list[str]) -> str:
-    """The first of them, without its numbers."""
-    if not problems:
-        return "**not noticed**"
-    return NUMBERS.sub("…", problems[0]).replace("|", "/").replace("(…, …)", "…")[:140]
+def without_numbers(problem: str) -> str:
+    return NUMBERS.sub("…", problem).replace("|", "/").replace("(…, …)", "…")[:LONGEST_WORDS]
 
 
-async def caught_under_fire() -> dict[str, str]:
-    """What the checker says of each bug in a short run of real processes, on either engine."""
-    found: dict[str, str] = {}
-    for name in (name for name, plant in PLANTS.items() if plant.shows_under_fire):
-        with tempfile.TemporaryDirectory() as folder:
-            reports = await asyncio.gather(*(run(kind, SMOKE, 1, Path(folder, kind), name) for kind in ENGINES))
-        missed = [report.kind for report in reports if not report.problems]
-        sys.stdout.write(f"under fire, {name}: {[len(report.problems) for report in reports]} problems\n")
-        sys.stdout.flush()
-        found[name] = f"not on {' and '.join(missed)}" if missed else "yes"
-    return found
+def noticed(name: str, problems: Iterable[str]) -> list[str]:
+    """What was said of just this bug, without numbers."""
+    return [without_numbers(problem) for problem in problems if PLANTS[name].told in problem]
 
 
-def written_before(page: str) -> dict[str, str]:
-    """The last column of the table that is there."""
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
-    return {cells[0].strip("`"): cells[-1] for cells in rows if len(cells) == COLUMNS}
-
-
-def table(found: dict[str, dict[str, list[str]]], under_fire: dict[str, str]) -> str:
-    heads = ["planted", "what it does", "who made it", "story", "what the checker says", "under fire"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * COLUMNS + "|"]
+def of_stories(found: dict[str, dict[str, list[str]]]) -> list[str]:
+    lines = _head("planted", "what it does", "who made it", "story", "what the checker says")
     for name, plant in PLANTS.items():
-        says = "<br>".join(sorted({in_words(found[kind][name]) for kind in found}))
-        fire = under_fire.get(name, "not tried" if plant.shows_under_fire else "needs its story")
-        lines.append(f"| `{name}` | {plant.does} | {plant.peers or '–'} | {plant.story} | {says} | {fire} |")
-    caught = {kind: sum(bool(problems) for problems in of.values()) for kind, of in found.items()}
+        says = {(noticed(name, found[kind][name]) or ["**not noticed**"])[0] for kind in found}
+        lines.append(
+            f"| `{name}` | {plant.does} | {plant.peers or '–'} | {plant.story} | {'<br>'.join(sorted(says))} |"
+        )
+    caught = {kind: sum(bool(noticed(name, of[name])) for name in PLANTS) for kind, of in found.items()}
     counts = ", ".join(f"{count} of {len(PLANTS)} on {kind}" for kind, count in caught.items())
-    return "\n".join([f"Caught: {counts}.", "", *lines])
+    return [f"Caught: {counts}.", "", *lines]
+
+
+async def tried(name: str, kind: str, seed: int) -> Report:
+    """One run under fire with this bug, or with none."""
+    tier = TIERS[CONTROLS[name] if name in CONTROLS else PLANTS[name].fire]
+    with tempfile.TemporaryDirectory(prefix="tidings-catching-") as folder:
+        return await run(kind, tier, seed, Path(folder), "" if name in CONTROLS else name)
+
+
+def is_right(name: str, report: Report) -> bool:
+    return not report.problems if name in CONTROLS else bool(noticed(name, report.problems))
+
+
+def of_fire(name: str, report: Report) -> str:
+    """One line: how often the checker said what, that which it must say first."""
+    words = Counter(map(without_numbers, report.problems))
+    wanted = [] if name in CONTROLS else noticed(name, report.problems)
+    first = wanted[:1] or ["nothing wrong" if is_right(name, report) else "**not noticed**"]
+    counted = f"{len(wanted)} × {first[0]}" if wanted else first[0]
+    others = len(report.problems) - len(wanted)
+    also = f", and {others} other lines" if others and wanted else ""
+    also = also or (f": {words.most_common(1)[0][0]}" if others else "")
+    broken = f"{report.kills} kills" if report.kills else f"{len(report.faults)} faults"
+    when = f"`{report.tier.name}`, seed {report.seed}, {datetime.date.today()}"
+    return f"| `{name}` | {counted}{also} | {when} | {broken}, {report.seconds:.0f} s |"
+
+
+def under_fire(kind: str, names: list[str], seed: int) -> bool:
+    """Each line is written when its run has ended."""
+    all_right = True
+    for name in names:
+        try:
+            report = asyncio.run(tried(name, kind, seed))
+        except Exception as error:  # the next ones can still be tried
+            _say(f"{name}: the run failed by itself: {error!r}")
+            all_right = False
+            continue
+        all_right &= is_right(name, report)
+        line = of_fire(name, report)
+        _say(line)
+        if not is_right(name, report):
+            _say(str(report))
+        page = PAGE.read_text("utf-8")
+        lines = {one: row for row in _block(page, kind) if (one := row.split("`")[1] if row.startswith("| `") else "")}
+        lines[name] = line
+        ordered = [lines[one] for one in (*CONTROLS, *PLANTS) if one in lines]
+        caught = sum("not noticed" not in lines.get(one, "not noticed") for one in PLANTS)
+        head = _head("planted", "what the checker said", "run", "under fire for")
+        told_first = f"Caught under fire on {kind}: {caught} of {len(PLANTS)}."
+        _write(page, kind, [told_first, "", *head, *ordered])
+    return all_right
+
+
+def _head(*names: str) -> list[str]:
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+
+
+def _block(page: str, name: str) -> list[str]:
+    return page.split(_begin(name))[1].split(_end(name))[0].strip().splitlines()
+
+
+def _write(page: str, name: str, lines: list[str]) -> None:
+    before, rest = page.split(_begin(name))
+    text = "\n".join(lines)
+    PAGE.write_text(f"{before}{_begin(name)}\n{text}\n{_end(name)}{rest.split(_end(name))[1]}", encoding="utf-8")
+
+
+def _begin(name: str) -> str:
+    return f"<!-- caught, {name}: made by `python -m tests.chaos.catching` -->"
+
+
+def _end(name: str) -> str:
+    return f"<!-- end of caught, {name} -->"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main() -> int:
+    words = argparse.ArgumentParser(prog="python -m tests.chaos.catching", description=__doc__)
+    words.add_argument("--fire", choices=ENGINES, help="in whole processes, on this engine")
+    words.add_argument("--seed", type=int, default=1)
+    words.add_argument("--only", nargs="+", choices=[*CONTROLS, *PLANTS], default=[*CONTROLS, *PLANTS])
+    given = words.parse_args()
+    if given.fire:
+        return int(not under_fire(given.fire, given.only, given.seed))
     found = {kind: asyncio.run(caught_on(kind)) for kind in ENGINES}
-    page = PAGE.read_text("utf-8")
-    under_fire = asyncio.run(caught_under_fire()) if "--fire" in sys.argv else written_before(page)
-    page = PAGE.read_text("utf-8")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n{table(found, under_fire)}\n{END}{after}", encoding="utf-8")
-    return int(any(not problems for of in found.values() for problems in of.values()))
+    _write(PAGE.read_text("utf-8"), "stories", of_stories(found))
+    return int(any(not noticed(name, of[name]) for of in found.values() for name in PLANTS))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from tests.support.waiting import eventually
 
 MOST_MEMORY = 256 * 2**20
 YOUTH = 5.0
+# After which a process has loaded and opened what it needs.
+GROWN = 30.0
 # What makes a process see another time; it must be loaded before the process is.
 CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_DONT_FAKE_MONOTONIC")
 Clock = tuple[tuple[str, str], ...]
@@ -32,9 +34,11 @@ class Crew:
     kills: int = 0
     most_memory: int = 0
     most_files: int = 0
+    most_growth: int = 0
     _doomed: dict[int, str] = field(default_factory=dict)
     _frozen: set[int] = field(default_factory=set)
     _since: dict[int, float] = field(default_factory=dict)
+    _grown: dict[int, int] = field(default_factory=dict)
     _nurseries: dict[Clock, Attendant] = field(default_factory=dict)
     _is_over: bool = False
 
@@ -68,6 +72,7 @@ class Crew:
 
     def _note(self, name: str, pid: int, code: int) -> None:
         caused = self._doomed.pop(pid, None)
+        self._grown.pop(pid, None)
         # Who has just begun has not learnt yet what a signal means.
         is_young = time.monotonic() - self._since.pop(pid, 0.0) < YOUTH and code == -signal.SIGTERM
         if caused is None or (caused == "stop" and code != 0 and not is_young):
@@ -90,6 +95,14 @@ class Crew:
         self._send(pid, signal.SIGKILL)
         return pid
 
+    def kill_process(self, pid: int) -> bool:
+        """The same for one that is known by what it does; not one that is doomed or frozen."""
+        if pid not in self.pids.values() or pid in self._doomed or pid in self._frozen:
+            return False
+        self.kills += 1
+        self._send(pid, signal.SIGKILL)
+        return True
+
     def kill_caller(self, port: int) -> int | None:
         """Whoever has this port at its end of a connection."""
         for pid in self._pids_of("worker"):
@@ -101,16 +114,19 @@ class Crew:
         return None
 
     def stop(self, name: str) -> int | None:
-        """SIGTERM: it ends by itself, and well."""
+        """SIGTERM: it ends by itself, and well. Told a second time it would end at once, and otherwise."""
         pid = self.pids.get(name)
-        if pid is not None and pid not in self._frozen:
+        if pid is not None and pid not in self._frozen and pid not in self._doomed:
             self._send(pid, signal.SIGTERM)
             return pid
         return None
 
     def freeze(self, pid: int) -> bool:
-        """SIGSTOP, if it is one of us and there is nothing else the matter with it."""
+        """SIGSTOP, if it is one of us, nothing else is the matter with it, and somebody is left for its work."""
         if pid not in self.pids.values() or pid in self._doomed or pid in self._frozen:
+            return False
+        role = next(name.rpartition("-")[0] for name, its in self.pids.items() if its == pid)
+        if not {*self._pids_of(role)} - {pid} - self._frozen:
             return False
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
@@ -137,13 +153,15 @@ class Crew:
             except psutil.Error:
                 continue
             self.most_memory, self.most_files = max(self.most_memory, memory), max(self.most_files, files)
+            if time.monotonic() - self._since.get(pid, time.monotonic()) > GROWN:
+                self.most_growth = max(self.most_growth, memory - self._grown.setdefault(pid, memory))
             if memory > MOST_MEMORY:
                 self.problems.append(f"process {pid} has {memory >> 20} MiB")
 
     async def end(self, patience: float) -> None:
         """Everybody is told to stop, and does."""
         self._is_over = True
-        for pid in [*self.pids.values()]:
+        for pid in {*self.pids.values()} - self._doomed.keys():
             self._send(pid, signal.SIGTERM)
         try:
             await eventually(lambda: not self.pids, patience, "all processes to stop")

@@ -44,6 +44,11 @@ GROUPS = (
 LIMITS = {"dead": 3, "hangs": 2, "poison": 1, "refused": 2}
 LIMIT = 6
 BUSY_SECONDS = 1
+# How long a handler of a task may run.
+HANDLER_SECONDS = 0.6
+# What nobody publishes: these endpoints are only asked whether they want it, and one in four does not say so.
+UNWANTED = "nobody.wants"
+PROVERS = 16
 
 
 def endpoints() -> list[Endpoint]:
@@ -59,6 +64,12 @@ def endpoints() -> list[Endpoint]:
         for group in GROUPS
         for number, kind in enumerate(group.kinds)
     ]
+
+
+def provers() -> list[Endpoint]:
+    """Those that have to prove that they want anything; they never get an event."""
+    kinds = ["declines" if number % 4 == 3 else "agrees" for number in range(PROVERS)]
+    return [Endpoint(f"/prove/{number}/{kind}", kind, UNWANTED, LIMIT) for number, kind in enumerate(kinds)]
 
 
 def is_odd(message: str, of: int) -> bool:

@@ -7,11 +7,12 @@ import random
 import signal
 import time
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from tests.chaos import adversary
+from tests.chaos import adversary, asking
 from tests.chaos.checker.tables import pid_of
 from tests.chaos.crew import Crew
 from tests.chaos.ground import Ground
@@ -33,6 +34,11 @@ LETTERS_AT_ONCE = 8
 # When we ourselves come so much too late to our turn, others do as well.
 TURN, LONGEST_STALL = 0.2, 1.0
 LONGEST_SEARCH = 8.0
+CROWDED, LONGEST_CHOICE = 6, 1.0
+# How long another one has had what was his when a zombie comes back: it is sending the first of them, or those that had
+# to wait behind them. None: it comes back when it likes.
+HEAD_STARTS = (0.1, 0.7, None)
+GLANCE = 0.03
 
 
 class Fire:
@@ -42,7 +48,7 @@ class Fire:
         self._going: set[asyncio.Future[None]] = set()
         self._restarting, self._pausing = asyncio.Lock(), asyncio.Lock()
         self.problems: list[str] = []
-        self.restarts = self.stalls = 0
+        self.restarts = self.stalls = self._freezes = 0
         self.log: list[str] = []
 
     async def burn(self, faults: list[Fault]) -> None:
@@ -117,6 +123,8 @@ class Fire:
                 self._ground.relay.tell("cut-commit database")
             case "cut producers":
                 self._ground.relay.tell("cut-commit producers")
+            case "check":
+                await self._check(fault)
             case "migrate":
                 await asyncio.gather(self._migrate(), self._migrate())
             case _:
@@ -132,28 +140,50 @@ class Fire:
                 await pause(0.5)
 
     async def _freeze(self, fault: Fault) -> None:
-        """Whoever of this role has something slow under way, so that it comes back too late with it."""
+        """Whoever of this role has most that is slow under way, so that it comes back too late with it."""
         began = time.monotonic()
-        while time.monotonic() - began < LONGEST_SEARCH:
-            for worker in await self._occupied(fault.target):
+        while (searched := time.monotonic() - began) < LONGEST_SEARCH:
+            occupied = Counter(await self._occupied(fault.target)).most_common()
+            # Rather one that has something waiting, too.
+            least = CROWDED if searched < LONGEST_CHOICE else 1
+            for worker in (worker for worker, count in occupied if count >= least):
                 at, pid = time.time(), pid_of(worker)
                 if pid is not None and self._crew.freeze(pid):
-                    await pause(fault.seconds)
+                    await self._while_frozen(fault, worker)
                     self._crew.thaw(pid)
                     self._broken("freeze", at, time.time() + WAY_BACK, pid)
                     return
             await pause(0.05)
 
+    async def _while_frozen(self, fault: Fault, worker: str) -> None:
+        """Two of three come back at the worst moment: when another one has just begun with what they had."""
+        began, head_start = time.monotonic(), HEAD_STARTS[self._freezes % len(HEAD_STARTS)]
+        self._freezes += 1
+        if head_start is not None:
+            had = [row["id"] for row in await self._under_way(fault.target, f" AND worker_id = '{worker}'")]
+            others = f" AND worker_id <> '{worker}' AND id IN ({', '.join(map(str, had))})"
+            while had and time.monotonic() - began < fault.seconds:
+                if await self._under_way(fault.target, others):
+                    await pause(head_start)
+                    return
+                await pause(GLANCE)
+        await pause(max(0.0, began + fault.seconds - time.monotonic()))
+
     async def _occupied(self, role: str, more: str = "") -> list[str]:
+        return [row["worker_id"] for row in await self._under_way(role, more)]
+
+    async def _under_way(self, role: str, more: str = "") -> list[dict[str, Any]]:
+        """What takes its time, and who does it."""
         slow = ", ".join(str(one["id"]) for one in self._ground.subscriptions if one["kind"] == "slow")
-        jobs = f"webhook_delivery_jobs WHERE status = 'Leased' AND subscription_id IN ({slow}){more}"
-        tasks = "sys_pending_tasks WHERE status = 1 AND biz_type = 'SLOW'"
-        text = f"SELECT worker_id FROM {jobs if role == 'worker' else tasks}"
+        where = {
+            "worker": f"webhook_delivery_jobs WHERE status = 'Leased' AND subscription_id IN ({slow})",
+            "task-worker": "sys_pending_tasks WHERE status = 1 AND biz_type = 'SLOW'",
+            "verifier": "sys_pending_tasks WHERE status = 1 AND biz_type LIKE 'subscription.%'",
+        }[role]
         try:
-            rows = await asyncio.to_thread(self._ground.witness.rows, text)
+            return await asyncio.to_thread(self._ground.witness.rows, f"SELECT id, worker_id FROM {where}{more}")
         except Exception:  # the server may be away; whatever its driver calls that
             return []
-        return [row["worker_id"] for row in rows]
 
     async def _just_leased(self) -> list[str]:
         """Of slow jobs those whose leases outlast a restart."""
@@ -232,6 +262,41 @@ class Fire:
         finally:
             with suppress(TidingsError):
                 await engine.close()
+
+    async def _check(self, fault: Fault) -> None:
+        """Somebody asks for a call to an endpoint; whoever makes it is killed, or it is asked for once more."""
+        way, _, number = fault.target.rpartition(" ")
+        kinds = ("agrees", "declines") if way.startswith("verify") else ("slow",)
+        known = [one["id"] for one in self._ground.subscriptions if one["kind"] in kinds]
+        order: dict[str, Any] = {"order": "check", "subscription": known[int(number) % len(known)], "checks": []}
+        path = f"/v1/subscriptions/{order['subscription']}/{way.partition(',')[0]}"
+        await self._ask(order, path)
+        if order["checks"] and (caller := await self._caller(order["subscription"])):
+            now = time.time()
+            if way.endswith("twice"):
+                await self._ask(order, path)
+            elif (pid := pid_of(caller)) and self._crew.kill_process(pid):
+                self._broken("kill", now, time.time(), pid)
+        self._write("orders.jsonl", order)
+
+    async def _ask(self, order: dict[str, Any], path: str) -> None:
+        for _ in range(20):
+            port = self._chance.choice([*self._ground.api_ports.values()]).number
+            outcome, said = await asyncio.to_thread(asking.post, port, path, self._ground.operator_key)
+            if outcome != "unreached":
+                break
+            await pause(0.3)
+        order["checks"] += [said["check_id"]] if said.get("check_id") else []
+        order["in_doubt"] = order.get("in_doubt", False) or outcome == "in doubt"
+
+    async def _caller(self, subscription: int) -> str | None:
+        """Who calls this endpoint, as soon as somebody does."""
+        began = time.monotonic()
+        while time.monotonic() - began < LONGEST_SEARCH:
+            if callers := await self._occupied("verifier", f" AND biz_key LIKE '{subscription}:%'"):
+                return callers[0]
+            await pause(GLANCE)
+        return None
 
     async def _pause_alone(self, fault: Fault, order: dict[str, Any]) -> None:
         """One after the other: the end of one would end another of the same subscription."""

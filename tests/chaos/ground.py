@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from tests.chaos.attendants import Attendant
 from tests.chaos.checker import Witness
-from tests.chaos.endpoints import BUSY_SECONDS, Endpoint, endpoints
+from tests.chaos.endpoints import BUSY_SECONDS, HANDLER_SECONDS, Endpoint, endpoints, provers
 from tests.chaos.hurrying import KEEP_SECONDS, PATIENCE, PLANT, VISIBILITY
 from tests.chaos.schedule import Tier, names_of
 from tests.support.database import SERVERS, Database
@@ -26,6 +26,7 @@ from tidings.vault import Vault, seal_secret
 
 KEY = "the-key-of-the-chaos"
 BASE_DELAY, MAX_DELAY = 0.2, 1.0
+TIMEOUT = 1.2
 MAX_LEASE_RESETS = 1
 PRODUCERS = 6
 BLOCKED = "https://169.254.169.254/latest"
@@ -55,7 +56,7 @@ class Ground:
         self.witness = Witness(self.database.admin_url, self.database.names.schema)
         self.vault = Vault([KEY])
         self._dead_port = ReservedPort()
-        self._api_ports = {name: ReservedPort() for name in names_of("api") if "api" in self.tier.roles}
+        self.api_ports = {name: ReservedPort() for name in names_of("api") if "api" in self.tier.roles}
         received = str(self.folder / "received.jsonl")
         self.receiver = await Attendant("tests.chaos.receiver", received, self.address).start()
         self.receiver_port = int((await self.receiver.next_line())[1])
@@ -75,14 +76,18 @@ class Ground:
         for gate in ("routing", "router:default"):
             await self.database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
         await self.database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
-        for id, endpoint in enumerate(endpoints(), 1):
+        asked = provers() if "verifier" in self.tier.roles else []
+        for id, endpoint in enumerate([*endpoints(), *asked], 1):
             await self._subscribe(id, endpoint)
+        self.operator_key = await self._key("operator")
         limits = {
             "max_lease_resets": MAX_LEASE_RESETS,
             "base_delay": BASE_DELAY,
             "max_delay": MAX_DELAY,
             "busy_seconds": BUSY_SECONDS,
             "lease": self.tier.lease,
+            "timeout": TIMEOUT,
+            "handler_seconds": HANDLER_SECONDS,
         }
         self._write("limits.json", limits)
         self._write("subscriptions.json", self.subscriptions)
@@ -95,29 +100,31 @@ class Ground:
                 "seconds": self.tier.seconds,
                 "producers": PRODUCERS,
                 # Whoever calls the poisonous one is killed, and that is a fault.
-                "but": [] if self.tier.counts else ["ill.c"],
+                "but": [*self.tier.without, *([] if self.tier.counts else ["ill.c"])],
                 "url": _by_way_of(self.database.url(OWNER), self.ports["producers"]),
                 "schema": self.database.names.schema,
-                "api": [port.number for port in self._api_ports.values()],
-                "key": await self._key(),
+                "api": [port.number for port in self.api_ports.values()],
+                "key": await self._key("publisher"),
                 "ledger": str(self.folder / "produced.jsonl"),
             },
         )
 
-    async def _key(self) -> str:
-        """With which one of the producers publishes."""
+    async def _key(self, scope: str) -> str:
+        """With which one of the producers publishes, and somebody asks for calls to endpoints."""
         admin = await self.database.open("key_admin")
-        return (await keys.add(admin, check_new_key("producer", ["publisher"], None), "ground")).key
+        return (await keys.add(admin, check_new_key(scope, [scope], None), "ground")).key
 
     async def _subscribe(self, id: int, endpoint: Endpoint) -> None:
         secret = "whsec_" + b64encode(secrets.token_bytes(24)).decode()
         sealed = seal_secret(self.vault, id, secret, created_at=0, overlap=0)
         literal = f"'\\x{sealed.hex()}'" if self.database.family == "postgresql" else f"x'{sealed.hex()}'"
+        is_trusted = endpoint.kind not in ("agrees", "declines")
         await self.database.sql(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, max_retry_limit, timeout_seconds,"
-            f" max_in_flight, secrets) VALUES ('{endpoint.event_type}', '{self._url(endpoint)}', true, true,"
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, verification, max_retry_limit,"
+            f" timeout_seconds, max_in_flight, secrets) VALUES ('{endpoint.event_type}', '{self._url(endpoint)}', true,"
+            f" {str(is_trusted).lower()}, 'echo',"
             # Few at a time to the slow ones: the others that were leased wait, and some are given back.
-            f" {endpoint.max_retry_limit}, 1.2, {_in_flight(endpoint)}, {literal})"
+            f" {endpoint.max_retry_limit}, {TIMEOUT}, {_in_flight(endpoint)}, {literal})"
         )
         self.subscriptions.append({"id": id, **asdict(endpoint), "secrets": [[0.0, secret]]})
 
@@ -147,7 +154,7 @@ class Ground:
             "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1",
             "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
             "TIDINGS_LEASE_SECONDS": f"{self.tier.lease:g}s",
-            "TIDINGS_TIMEOUT_SECONDS": "1200ms",
+            "TIDINGS_TIMEOUT_SECONDS": f"{TIMEOUT * 1000:.0f}ms",
             "TIDINGS_WORKER_SLOTS": "32",
             "TIDINGS_MAX_IN_FLIGHT": "4",
             "TIDINGS_MAX_LEASE_RESETS": str(MAX_LEASE_RESETS),
@@ -159,12 +166,15 @@ class Ground:
             "TIDINGS_KEEP_FINISHED": "1h",
             "TIDINGS_LOG_FORMAT": "json",
             "TIDINGS_LOG_LEVEL": "info",
+            # Of calls to endpoints, which the application has no word about.
+            "TIDINGS_HANDLER_TIMEOUT": "3s",
+            "TIDINGS_VISIBILITY_TIMEOUT": "9s",
             VISIBILITY: f"{self.tier.lease * 2 / 3:g}",
             "TIDINGS_TEST_RUNS": str(self.folder / "runs.jsonl"),
             PATIENCE: "0.5",
             KEEP_SECONDS: f"{self.tier.kept:g}",
             **({PLANT: self.planted} if self.planted else {}),
-            **({"TIDINGS_PORT": str(self._api_ports[name].number)} if name in self._api_ports else {}),
+            **({"TIDINGS_PORT": str(self.api_ports[name].number)} if name in self.api_ports else {}),
         }
 
     async def clear(self) -> None:
@@ -176,7 +186,7 @@ class Ground:
         if hasattr(self, "server"):
             await asyncio.to_thread(self.server.stop, remove=True)
         if hasattr(self, "_dead_port"):
-            for port in (self._dead_port, *self._api_ports.values()):
+            for port in (self._dead_port, *self.api_ports.values()):
                 port.release()
 
     def _write(self, name: str, content: object) -> None:

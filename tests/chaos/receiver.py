@@ -66,7 +66,10 @@ class Exchange(asyncio.Protocol):
         attempt, message = int(headers.get("tidings-attempt", "0")), headers.get("webhook-id", "")
         key = (path, message, attempt)
         nth = self._counts[key] = self._counts.get(key, -1) + 1
-        says, answer = self.behaviour(path.rpartition("/")[2], attempt, message, min(nth, 6))
+        kind = path.rpartition("/")[2]
+        says, answer = self.behaviour(kind, attempt, message, min(nth, 6))
+        if kind == "agrees":
+            answer = partial(_slowly, status=WELL[min(nth, 6)], body=_challenge_in(body))
         self._ledger.write(
             {
                 "at": time.time(),
@@ -102,7 +105,7 @@ def behaviour(kind: str, attempt: int, message: str, nth: int) -> tuple[int | No
     """The status that it means to say, and how. None: it never says one."""
     well, ill = WELL[nth], ILL[nth]
     match kind:
-        case "slow":
+        case "slow" | "agrees" | "declines":
             return well, partial(_slowly, status=well)
         case "flapping" if attempt <= (2 if is_odd(message, 40) else is_odd(message, 8)):
             return ill, reply(ill, b"no")
@@ -126,9 +129,17 @@ def reply(status: int, body: bytes, headers: str = "") -> bytes:
     return f"HTTP/1.1 {status} Answer\r\n{headers}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def _slowly(transport: asyncio.Transport, status: int) -> None:
+def _challenge_in(body: bytes) -> bytes:
+    """What is to be said to show that one wants it."""
+    try:
+        return str(json.loads(body)["data"]["challenge"]).encode()
+    except (ValueError, LookupError, TypeError):
+        return b"this is no challenge"
+
+
+async def _slowly(transport: asyncio.Transport, status: int, body: bytes = b"ok") -> None:
     await pause(random.uniform(0.2, 0.9))
-    transport.write(reply(status, b"ok"))
+    transport.write(reply(status, body))
 
 
 async def _never(transport: asyncio.Transport) -> None:

@@ -36,11 +36,13 @@ class Report:
     seconds: float = 0.0
     most_memory: int = 0
     most_files: int = 0
+    most_growth: int = 0
     faults: list[str] = field(default_factory=list)
 
     @property
     def replay(self) -> str:
         words = f".venv/bin/python -m tests.chaos --engine {self.kind} --tier {self.tier.name} --seed {self.seed}"
+        words += f" --seconds {self.tier.seconds:g}" if self.tier.is_shortened else ""
         return f"{words} --plant {self.planted}" if self.planted else words
 
     def __str__(self) -> str:
@@ -53,6 +55,7 @@ class Report:
             lines += [f"  {name}: {value:g}" for name, value in self.verdict.figures.items()]
             lines += [f"  sometimes {name}: {count}" for name, count in sorted(self.verdict.sometimes.items())]
         lines += [f"  at most {self.most_memory >> 20} MiB and {self.most_files} descriptors in a process"]
+        lines += [f"  at most {self.most_growth / 2**20:.1f} MiB more than half a minute after its start"]
         if self.problems or self.rare:
             lines += ["  faults:", *(f"    {fault}" for fault in self.faults)]
             lines += [f"  WRONG: {problem}" for problem in self.problems[:MOST_SHOWN]]
@@ -85,6 +88,7 @@ async def run(kind: str, tier: Tier, seed: int, folder: Path, planted: str = "")
         if crew is not None:
             await crew.abandon()
             report.kills, report.most_memory, report.most_files = crew.kills, crew.most_memory, crew.most_files
+            report.most_growth = crew.most_growth
         await ground.clear()
         report.seconds = time.monotonic() - began
     return report
@@ -116,7 +120,7 @@ async def _go_through(ground: Ground, crew: Crew, fire: Fire, report: Report) ->
 
 async def _drain(ground: Ground, report: Report) -> float:
     """Everything comes to its end within a lease, the longest delay and a minute after the last fault (§5.2, 11)."""
-    began, bound = time.monotonic(), ground.tier.lease + MAX_DELAY + 60
+    began, bound = time.monotonic(), ground.tier.lease + MAX_DELAY + ground.tier.patience
     while unfinished := await asyncio.to_thread(ground.witness.unfinished):
         if time.monotonic() - began > bound:
             report.problems.append(f"not at its end after {bound:g} s: {unfinished}")

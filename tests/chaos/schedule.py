@@ -3,7 +3,8 @@
 import random
 from dataclasses import dataclass, replace
 
-ROLES = ("router", "orchestrator", "worker", "cleaner", "task-worker", "rescuer", "archiver", "retention", "api")
+DELIVERY_ROLES = ("router", "orchestrator", "worker", "cleaner")
+ROLES = (*DELIVERY_ROLES, "task-worker", "rescuer", "archiver", "retention", "verifier", "api")
 TASK_ROLES = ("task-worker", "rescuer", "archiver", "retention")
 INSTANCES = dict.fromkeys(ROLES, 2) | {"worker": 3}
 # "one backend": PostgreSQL restarts itself when one of its processes is killed; MariaDB has one process only.
@@ -43,6 +44,11 @@ class Tier:
     kept: float = 15.0
     roles: tuple[str, ...] = ROLES
     restarts: tuple[str, ...] = WAYS_TO_RESTART
+    # How much later than a lease and the longest delay all must have come to its end.
+    patience: float = 60.0
+    is_shortened: bool = False
+    # Events that are not published.
+    without: tuple[str, ...] = ()
 
 
 COMMIT = Tier(
@@ -72,6 +78,7 @@ COMMIT = Tier(
         "migrate": 1,
         "requeue": 2,
         "mass requeue": 1,
+        "check": 6,
     },
     budget=90,
     # After which answers must have been kept, under leases that outlast it: the fourth way is too quick for that.
@@ -105,6 +112,7 @@ NIGHTLY = Tier(
         "migrate": 5,
         "requeue": 20,
         "mass requeue": 5,
+        "check": 30,
     },
     budget=1_800,
     sometimes=10,
@@ -121,15 +129,23 @@ SOAK = replace(
     budget=9 * 3600.0,
 )
 QUIET = Tier("quiet", events=2_000, tasks=200, seconds=14, counts={}, budget=60, sometimes=0, lease=30.0)
+# Those in which planted bugs must be found: each as small as it can be for that.
 SMOKE = Tier(
     "smoke",
     events=300,
-    tasks=40,
-    seconds=8,
-    counts={"kill": 6, "freeze": 2, "freeze task-worker": 2, "cut commit": 1, "pause": 2, "requeue": 1},
+    tasks=0,
+    seconds=6,
+    counts={"kill": 4, "cut commit": 1, "requeue": 1},
     budget=60,
     sometimes=0,
+    roles=DELIVERY_ROLES,
+    patience=12.0,
 )
+# Mostly to slow endpoints, so that whoever freezes has something under way, and something that waits behind it.
+WELL = ("well.a", "well.b", "well.c", "well.d", "mixed.a")
+ZOMBIES = replace(SMOKE, name="zombies", events=270, seconds=16, counts={"freeze": 8}, without=WELL)
+PAUSES = replace(SMOKE, name="pauses", seconds=10, counts={"kill": 2, "pause": 2})
+CHECKS = replace(SMOKE, name="checks", events=0, seconds=8, counts={"check": 6}, roles=("verifier", "rescuer", "api"))
 TASKS = Tier(
     "tasks",
     events=0,
@@ -148,7 +164,6 @@ MANY_TASKS = replace(
     TASKS,
     name="many-tasks",
     tasks=20_000,
-    lease=3.0,
     seconds=120,
     counts={
         "kill": 80,
@@ -163,7 +178,21 @@ MANY_TASKS = replace(
     budget=300,
     sometimes=5,
 )
-TIERS = {tier.name: tier for tier in (COMMIT, NIGHTLY, SOAK, QUIET, SMOKE, TASKS, MANY_TASKS)}
+TIERS = {tier.name: tier for tier in (COMMIT, NIGHTLY, SOAK, QUIET, SMOKE, ZOMBIES, PAUSES, CHECKS, TASKS, MANY_TASKS)}
+
+
+def shortened(tier: Tier, seconds: float) -> Tier:
+    """The same at the same pace for so long; what must happen need happen only once."""
+    share = seconds / tier.seconds
+    return replace(
+        tier,
+        events=round(tier.events * share),
+        tasks=round(tier.tasks * share),
+        seconds=seconds,
+        counts={kind: max(1, round(count * share)) for kind, count in tier.counts.items()},
+        sometimes=min(1, tier.sometimes),
+        is_shortened=True,
+    )
 
 
 def names_of(role: str) -> list[str]:
@@ -185,11 +214,22 @@ def _drawn(chance: random.Random, tier: Tier, seed: int) -> list[Fault]:
     chance.shuffle(kinds)
     victims = _victims(chance, tier.roles, tier.counts.get("kill", 0))
     restarts = [tier.restarts[(seed + number) % len(tier.restarts)] for number in range(tier.counts.get("database", 0))]
+    checks = [_check(number) for number in range(tier.counts.get("check", 0))]
     room = tier.seconds / max(1, len(kinds))
     for number, kind in enumerate(kinds):
         at = round(1.0 + number * room + chance.uniform(0, room * 0.8), 2)
-        faults.append(_fault(chance, at, kind, victims, restarts, tier.lease))
+        faults.append(
+            Fault(at, kind, checks.pop(0))
+            if kind == "check"
+            else _fault(chance, at, kind, victims, restarts, tier.lease)
+        )
     return faults
+
+
+def _check(number: int) -> str:
+    """By turns: an endpoint that is to prove itself and whose caller is killed, one that is asked twice, a test."""
+    turn, way = number // 3 * 2 + min(number % 3, 1), ("verify, killed", "verify, twice", "test, killed")[number % 3]
+    return f"{way} {turn}"
 
 
 def _spoils_a_zombie(faults: list[Fault]) -> bool:

@@ -12,16 +12,19 @@ from typing import Any
 
 from tests.chaos.checker import Verdict, Witness, judge
 from tests.chaos.checker.deliveries import LONGEST_STEP
-from tests.chaos.checker.requests import TICK
+from tests.chaos.checker.requests import THAWED, TICK
 from tests.chaos.receiver import WELL, Answer, Exchange, Ledger, behaviour, reply
 from tests.support.database import Database
 from tests.support.sessions import connect
 from tests.support.waiting import eventually, pause
 from tidings.courier import Courier, Guard
 from tidings.decisions.advancing import RetryPolicy
+from tidings.decisions.destinations import DestinationRules
 from tidings.decisions.pacing import FlowLimits
 from tidings.decisions.retrying import Backoff
+from tidings.decisions.verifying import LONGEST_ANSWER
 from tidings.flow import OWNER
+from tidings.processes import endpoint_calls
 from tidings.roles.archiver.archiver import Archiver
 from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.orchestrator.orchestrator import Orchestrator
@@ -29,6 +32,8 @@ from tidings.roles.rescuer.rescuer import Rescuer
 from tidings.roles.router.router import Router
 from tidings.roles.subscriptions import actions
 from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
+from tidings.roles.verifier.asking import ask_verification
+from tidings.roles.verifier.calling import EndpointCaller
 from tidings.roles.worker.worker import Worker, WorkerLimits
 from tidings.tasks import Handlers
 from tidings.tasks.handlers import Terms
@@ -41,6 +46,9 @@ FLOW = FlowLimits(1000, 100, 100)
 WORK = WorkerLimits(lease_seconds=60, slots=16, max_in_flight=4, timeout=10, margin=1)
 TASKS = TaskLimits(slots=4, threads=1, grace=1, terms=Terms(4, 10, 60, BACKOFF))
 PATIENCE = 3.0
+HERE = ip_network("127.0.0.0/8")
+RULES = DestinationRules(http_hosts=["127.0.0.1"], networks=[HERE])
+HERE_ALLOWED = Guard(allow_networks=[HERE], allow_http_hosts=["127.0.0.1"])
 
 
 class Telling:
@@ -90,14 +98,15 @@ class Telling:
         (self.folder / "subscriptions.json").write_text(json.dumps(self._subscriptions), encoding="utf-8")
         return await asyncio.to_thread(judge, self.folder, self.witness)
 
-    async def subscribe(self, kind: str, limit: int = 4) -> int:
+    async def subscribe(self, kind: str, limit: int = 4, *, verified: bool = True) -> int:
         id, path = len(self._subscriptions) + 1, f"/{kind}"
         secret = "whsec_" + b64encode(secrets.token_bytes(24)).decode()
         sealed = seal_secret(self.vault, id, secret, created_at=0, overlap=0).hex()
         literal = f"'\\x{sealed}'" if self.database.family == "postgresql" else f"x'{sealed}'"
         await self.database.sql(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, max_retry_limit, secrets)"
-            f" VALUES ('{kind}', 'http://127.0.0.1:{self.port}{path}', true, true, {limit}, {literal})"
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, verification, max_retry_limit,"
+            f" secrets) VALUES ('{kind}', 'http://127.0.0.1:{self.port}{path}', true, {str(verified).lower()}, 'echo',"
+            f" {limit}, {literal})"
         )
         told = {"id": id, "path": path, "kind": kind, "event_type": kind, "max_retry_limit": limit, "relayed": False}
         self._subscriptions.append({**told, "secrets": [[0.0, secret]]})
@@ -130,12 +139,25 @@ class Telling:
 
     async def worker(self, **limits: Any) -> Worker:
         """Its pid in the ledgers is its number."""
-        guard = Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"])
-        self._couriers.append(Courier(guard))
+        self._couriers.append(Courier(HERE_ALLOWED))
         engine, number = await self.database.open("job_worker", size=3), len(self.workers) + 1
         made = WorkerLimits(**{**vars(WORK), **limits})
         self.workers.append(Worker(engine, self._couriers[-1], self.vault, f"worker:story:{number}:x", made))
         return self.workers[-1]
+
+    async def verifier(self) -> TaskWorker:
+        """Who calls endpoints that are to prove themselves."""
+        self._couriers.append(Courier(HERE_ALLOWED, excerpt_size=LONGEST_ANSWER + 1))
+        engine = await self.database.open("subscription_verifier", size=3)
+        calls = endpoint_calls(EndpointCaller(engine, self._couriers[-1], self.vault, timeout=5))
+        self.task_workers.append(TaskWorker(engine, calls, "verifier:story:1:x", TASKS))
+        return self.task_workers[-1]
+
+    async def ask(self, id: int) -> None:
+        """Whether it wants what it gets."""
+        engine = await self.database.open("subscription_verifier", size=1)
+        check = await ask_verification(engine, id, actor="asker", rules=RULES)
+        self.write("orders.jsonl", {"order": "check", "subscription": id, "checks": [check]})
 
     async def rounds(self, *workers: Worker, times: int = 1) -> None:
         """Everybody has a turn."""
@@ -273,7 +295,7 @@ async def zombie_gives_back(tell: Telling) -> None:
     await tell.expire()
     await tell.cleaner.step()
     tell.broken("freeze", 1, frozen_at, time.time())
-    await pause(1.1)
+    await pause(THAWED + 0.1)
     await tell.rounds(b)
     await tell.until_requests(3)
     tell.held[0].set()
@@ -390,6 +412,19 @@ async def task_archived(tell: Telling) -> None:
     await Archiver(await tell.database.open("task_archiver"), 0).step()
 
 
+async def proving(tell: Telling) -> None:
+    """One says what it must; the other never does, and is asked once more while it is being asked."""
+    agrees, declines = await tell.subscribe("agrees", verified=False), await tell.subscribe("declines", verified=False)
+    verifier = await tell.verifier()
+    for id in (agrees, declines):
+        await tell.ask(id)
+    await verifier.step()
+    await tell.until_requests(2)
+    await tell.ask(declines)
+    await verifier.step()
+    await tell.settle()
+
+
 STORIES: dict[str, Callable[[Telling], Awaitable[None]]] = {
     "plain": plain,
     "busy": busy,
@@ -402,6 +437,7 @@ STORIES: dict[str, Callable[[Telling], Awaitable[None]]] = {
     "task zombie": task_zombie,
     "task alive": task_alive,
     "task archived": task_archived,
+    "proving": proving,
 }
 
 

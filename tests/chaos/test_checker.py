@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
+from tests.chaos.checker.calls import check_calls
 from tests.chaos.checker.deliveries import check_deliveries
 from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
 from tests.chaos.checker.requests import check_requests
@@ -20,12 +21,14 @@ from tests.chaos.checker.tasks import TIMED_OUT, check_tasks
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 WORKER = "worker:host:11:aa"
 BODY = '{"a":  1}'
+CHALLENGE = "a-challenge-that-is-longer-than-an-id"
+CALL = "vrf_a-challenge-that-is-longer"
 
 
 def request(at: float, attempt: int = 1, says: int | None = 200, **more: Any) -> Request:
     moment = datetime.datetime.fromtimestamp(int(at), datetime.UTC)
-    signature = Webhook(SECRET).sign("msg_1", moment, BODY)
     given = {"path": "/a", "message": "msg_1", "correlation_id": "c1", "event_type": "a", "body": BODY, **more}
+    signature = Webhook(SECRET).sign(given["message"], moment, BODY)
     return Request(at=at, timestamp=str(int(at)), signature=signature, attempt=attempt, says=says, **given)
 
 
@@ -35,23 +38,31 @@ def run(at: float, what: str, pid: int = 11) -> dict[str, Any]:
 
 @dataclass
 class Case:
-    """One event that failed once, was taken over once, and was delivered; one task that was rescued once."""
+    """One event that failed once, was taken over once, and was delivered; one task that was rescued once; one endpoint
+    that proved itself."""
 
     ledgers: Ledgers = field(default_factory=lambda: Ledgers(Path("/nowhere")))
     changes: list[Change] = field(default_factory=list)
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    check: dict[str, Any] = field(default_factory=dict)
+    verified: set[int] = field(default_factory=lambda: {5, 6})
+    audited: list[str] = field(default_factory=lambda: ["subscription.verification_asked", "subscription.verified"])
 
     def __post_init__(self) -> None:
         ledgers = self.ledgers
         ledgers.limits = {"max_lease_resets": 1, "base_delay": 1, "max_delay": 8, "busy_seconds": 1}
         ledgers.events = {"c1": {"event_type": "a", "payload": BODY}}
         ledgers.subscriptions = {5: Subscription(5, "/a", "well", "a", 3, False, ((0.0, SECRET),))}
+        ledgers.subscriptions[6] = Subscription(6, "/p", "agrees", "nobody.wants", 3, False, ((0.0, SECRET),))
+        ledgers.orders = [{"order": "check", "subscription": 6, "checks": [3]}]
+        ledgers.calls = [request(42, 0, path="/p", message=CALL, correlation_id="", event_type="")]
         ledgers.requests = [request(11, says=503), request(21, 2, 200), request(31, 2, 201)]
         ledgers.broken = [Broken("kill", 22, 25, 11)]
         ledgers.tasks = {"k": {}}
         ledgers.runs = [run(21.5, "begun"), run(23.2, "begun"), run(23.8, "done")]
         self._deliver()
         self._task()
+        self._prove()
 
     def _deliver(self) -> None:
         self.add("event", 1, "I", 1, note="c1")
@@ -87,6 +98,21 @@ class Case:
             given = {"number": retries, "place": 3, "worker": WORKER, "note": note}
             self.add("task", 21 + number, "U", 9, old, new, old_token=number, new_token=number + 1, **given)
 
+    def _prove(self) -> None:
+        self.check = {
+            "id": 3,
+            "subscription_id": 6,
+            "kind": "verification",
+            "challenge": CHALLENGE,
+            "outcome": "passed",
+        }
+        self.add("check", 41, "I", 3, peer_id=6)
+        self.add("task", 41, "I", 10, None, "0", new_token=0, number=0, place=1)
+        given = {"number": 0, "place": 1, "worker": "verifier:host:12:bb"}
+        self.add("task", 41.5, "U", 10, "0", "1", old_token=0, new_token=1, **given)
+        self.add("check", 42.5, "U", 3, None, "passed", peer_id=6)
+        self.add("task", 43, "U", 10, "1", "2", old_token=1, new_token=2, **given)
+
     def add(self, what: str, at: float, op: str, id: int, old: Any = None, new: Any = None, **more: Any) -> None:
         ids = {"job": {"parent_id": 7, "peer_id": 5}, "saga": {"parent_id": 1, "peer_id": 5}}.get(what, {})
         empty = dict.fromkeys(Change._fields)
@@ -108,12 +134,15 @@ class Case:
         row = {"id": 1, "event_type": "a", "correlation_id": "c1", "payload": BODY}
         sagas = [{"id": id, "status": story.last.new_status} for id, story in stories.get("saga", {}).items()]
         jobs = [{"id": i, "status": s.last.new_status, "applied_at": 1} for i, s in stories.get("job", {}).items()]
-        tasks = [{"id": 9, "biz_key": "k"}]
-        return Tables([row], sagas, jobs, [], tasks, [], [], [{"id": 1, "event_id": 1}], stories)
+        tasks = [{"id": 9, "biz_key": "k"}, {"id": 10, "biz_key": f"6:{CHALLENGE}"}]
+        audit = [{"actor": "somebody", "action": action, "subject": "subscription:6"} for action in self.audited]
+        routed = [{"id": 1, "event_id": 1}]
+        checks = [self.check] if self.check else []
+        return Tables([row], sagas, jobs, [], tasks, [], audit, routed, stories, checks, self.verified)
 
     def problems(self) -> list[str]:
         tables = self.tables()
-        checks = (check_deliveries, check_requests, check_tasks)
+        checks = (check_deliveries, check_requests, check_tasks, check_calls)
         return [problem for check in checks for problem in check(self.ledgers, tables)]
 
 
@@ -126,8 +155,17 @@ def test_a_task_that_was_archived_and_removed_has_nothing_wrong_in_it() -> None:
     archived(case)
     case.add("archived", 50, "D", 9, "2", None, note="k")
     tables = case.tables()
-    tables.tasks.clear()
+    del tables.tasks[0]
     assert [*check_tasks(case.ledgers, tables)] == []
+
+
+@pytest.mark.parametrize(("kind", "is_wrong"), [("well", True), ("drips", False)])
+def test_an_answer_that_was_half_heard_was_not_taken_in_where_that_can_be(kind: str, is_wrong: bool) -> None:
+    case = Case()
+    case.ledgers.subscriptions[5] = replace(case.ledgers.subscriptions[5], kind=kind)
+    case.ledgers.requests[0] = request(11, says=200)
+    case.change(is_job(71, "Failed"), answer=200, note="timeout")
+    assert any("not taken in" in problem for problem in case.problems()) is is_wrong
 
 
 @pytest.mark.parametrize(("back", "kept"), [(31.5, 1), (30.5, 0), (None, 0)])
@@ -213,6 +251,49 @@ def archived_and_kept(case: Case) -> None:
     case.add("archived", 40, "I", 9, None, "2", new_token=4, number=1, note="k")
 
 
+def stale_timeout(case: Case) -> None:
+    """It is leased at 30.5, asked for at 31, and 1.2 s may pass."""
+    case.ledgers.limits = {**case.ledgers.limits, "timeout": 1.2}
+    case.change(lambda one: is_job(72, "Leased")(one) and one.at == 30, at=30.5)
+    case.change(is_job(72, "Completed"), new_status="Failed", answer=None, note="timeout", at=31.5)
+
+
+def failed_too_soon(case: Case) -> None:
+    case.ledgers.limits = {**case.ledgers.limits, "handler_seconds": 0.6}
+    case.ledgers.tasks["k"] = {"biz_type": "SLOW"}
+    case.change(lambda one: one.note == TIMED_OUT, note="Timed out", at=21.5)
+
+
+def judged_twice(case: Case) -> None:
+    case.add("check", 44, "U", 3, "passed", "failed", peer_id=6)
+
+
+def without_outcome(case: Case) -> None:
+    case.drop(lambda one: one.what == "check" and one.op == "U")
+    case.check["outcome"] = None
+
+
+def has_failed(case: Case) -> None:
+    case.change(lambda one: one.what == "check" and one.op == "U", new_status="failed")
+    case.check["outcome"] = "failed"
+
+
+def given_up(case: Case) -> None:
+    case.change(lambda one: one.row_id == 10 and one.new_status == "2", new_status="3", note="Timed out")
+
+
+def declines(case: Case) -> None:
+    case.ledgers.subscriptions[6] = replace(case.ledgers.subscriptions[6], kind="declines")
+
+
+def called_twice(case: Case) -> None:
+    case.ledgers.calls += case.ledgers.calls
+
+
+def signed_by_another(case: Case) -> None:
+    case.ledgers.calls[0] = replace(case.ledgers.calls[0], body="{}")
+
+
 DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
     "lost": (lambda case: case.ledgers.events.update(c3={"event_type": "a", "payload": ""}), "committed and is not"),
     "rolled back": (rolled_back, "was rolled back"),
@@ -235,6 +316,7 @@ DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
     "illegal move": (lambda case: case.change(is_job(71, "Failed"), old_status="Pending"), "moved Pending → Failed"),
     "too many resets": (lambda case: case.change(is_job(72, "Completed"), number=3), "lost its lease 3 times"),
     "stale report": (lambda case: case.change(is_job(72, "Completed"), answer=200), "says 200; under its last lease"),
+    "stale timeout": (stale_timeout, "under its last lease was said nothing in 1.00 s"),
     "without reason": (without_reason, "to whom nothing had happened"),
     "sent too often": (sent_too_often, "was sent 3 times, 2 are explained"),
     "other bytes": (other_bytes, "got other bytes"),
@@ -248,12 +330,29 @@ DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
         lambda case: case.ledgers.runs.__setitem__(2, run(23.8, "done", 12)),
         "had not done it",
     ),
+    "task failed too soon": (failed_too_soon, "failed after 0.50 s"),
     "task left nothing": (lambda case: case.add("task", 40, "D", 9, "2"), "did not come into the history"),
     "task left too early": (lambda case: case.add("task", 40, "D", 9, "1"), "left the queue in status 1"),
     "task archived otherwise": (lambda case: archived(case, status="4"), "is in the history as 4"),
     "task archived from before": (lambda case: archived(case, new_token=3), "of version 3"),
     "task archived twice": (archived_twice, "came into the history 2 times"),
     "task in both": (archived_and_kept, "did not leave the queue"),
+    "check not there": (lambda case: case.check.clear(), "was asked for and is not there"),
+    "check not asked for": (lambda case: case.ledgers.orders.clear(), "nobody asked for it"),
+    "check not audited": (lambda case: case.audited.pop(0), "1 checks are there, and the audit log has 0"),
+    "call not asked for": (lambda case: case.check.update(challenge="another"), "nobody asked for the call of /p"),
+    "two outcomes": (judged_twice, "got 2 outcomes"),
+    "no outcome": (without_outcome, "has no outcome"),
+    "outdated by nothing": (lambda case: case.check.update(outcome="outdated"), "nothing came after it"),
+    "right answer not heard": (has_failed, "had answered rightly"),
+    "wrong answer": (declines, "/p never answered rightly"),
+    "no answer": (lambda case: case.ledgers.calls.clear(), "/p never answered rightly"),
+    "called twice": (called_twice, "was called 2 times, and claimed 1 times"),
+    "call wrongly signed": (signed_by_another, "is not signed with"),
+    "call given up without reason": (given_up, "to whom nothing had happened"),
+    "verified for nothing": (lambda case: case.check.update(kind="test"), "no check of it passed"),
+    "passed in vain": (lambda case: case.verified.remove(6), "is not verified, and a check of it passed"),
+    "verified in silence": (lambda case: case.audited.pop(), "says 0 times that subscription 6 was verified"),
     "task never done": (lambda case: case.ledgers.runs.pop(), "no handler has done it"),
 }
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.plants import PLANTS
 from tests.chaos.run import run
-from tests.chaos.schedule import COMMIT, NIGHTLY, QUIET, SMOKE
+from tests.chaos.schedule import COMMIT, NIGHTLY, QUIET, TIERS
 
 SEED = 1
 
@@ -41,10 +41,21 @@ async def test_without_faults_nothing_comes_twice(own_kind: str, tmp_path: Path)
 @pytest.mark.full
 @pytest.mark.alone
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", [name for name, plant in PLANTS.items() if plant.shows_under_fire])
+@pytest.mark.parametrize("name", PLANTS)
 async def test_a_bug_planted_into_the_processes_is_found_under_fire(own_kind: str, tmp_path: Path, name: str) -> None:
-    report = await run(own_kind, SMOKE, SEED, tmp_path, name)
-    assert report.problems
+    report = await run(own_kind, TIERS[PLANTS[name].fire], SEED, tmp_path, name)
+    assert any(PLANTS[name].told in problem for problem in report.problems), report
+
+
+@pytest.mark.full
+@pytest.mark.alone
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("tier", sorted({plant.fire for plant in PLANTS.values()}))
+async def test_without_a_planted_bug_the_same_runs_have_nothing_wrong_in_them(
+    own_kind: str, tmp_path: Path, tier: str
+) -> None:
+    report = await run(own_kind, TIERS[tier], SEED, tmp_path)
+    assert not report.problems, report
 
 
 @pytest.mark.full

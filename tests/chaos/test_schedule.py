@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.schedule import COMMIT, MANY_TASKS, NIGHTLY, ROLES, TASKS, Tier, names_of, schedule
+from tests.chaos.schedule import COMMIT, MANY_TASKS, NIGHTLY, ROLES, SOAK, TASKS, Tier, names_of, schedule, shortened
 
 
 def test_a_seed_is_always_the_same_schedule() -> None:
@@ -45,6 +45,17 @@ def test_every_way_to_restart_the_database_comes_up() -> None:
     quick = {fault.target for seed in range(3) for fault in schedule(COMMIT, seed) if fault.kind == "database"}
     assert quick == {"fast", "immediate", "kill -9"}
     assert {fault.target for fault in schedule(NIGHTLY, 1) if fault.kind == "database"} == quick | {"one backend"}
+
+
+def test_a_tier_that_is_shortened_keeps_its_pace_and_leaves_nothing_out() -> None:
+    short = shortened(SOAK, 600)
+    assert short.events / short.seconds == pytest.approx(SOAK.events / SOAK.seconds, rel=0.01)
+    assert {fault.kind for fault in schedule(short, 1)} == {fault.kind for fault in schedule(SOAK, 1)}
+
+
+def test_endpoints_are_called_in_every_way_in_a_short_run() -> None:
+    ways = {fault.target.rpartition(" ")[0] for fault in schedule(COMMIT, 1) if fault.kind == "check"}
+    assert ways == {"verify, killed", "verify, twice", "test, killed"}
 
 
 def test_there_are_several_of_every_role() -> None:

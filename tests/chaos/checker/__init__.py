@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.chaos.checker.calls import check_calls
 from tests.chaos.checker.deliveries import check_deliveries
 from tests.chaos.checker.ledgers import Ledgers, read_ledgers
 from tests.chaos.checker.requests import check_requests
@@ -44,6 +45,7 @@ def compare(ledgers: Ledgers, tables: Tables) -> Verdict:
         *check_deliveries(ledgers, tables),
         *check_requests(ledgers, tables),
         *check_tasks(ledgers, tables),
+        *check_calls(ledgers, tables),
         *_audit(ledgers, tables),
         *_logs(ledgers, tables),
     ]

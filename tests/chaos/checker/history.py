@@ -67,6 +67,7 @@ WATCHED = {
     "archived": Watched(
         "sys_pending_tasks_history", status="status", token="version", number="retry_count", note="biz_key", ops="ID"
     ),
+    "check": Watched("endpoint_checks", peer="subscription_id", status="outcome", note="challenge"),
     "lane": Watched("delivery_lanes", token="window_size", number="failures", id="subscription_id", ops="U"),
 }
 OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
+# How the webhook ids of calls begin that somebody asked for: a challenge, and a test.
+CALLS = ("vrf_", "tst_")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Ledgers:
     tasks: dict[str, Line] = field(default_factory=dict)
     doubtful_tasks: dict[str, Line] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
+    calls: list[Request] = field(default_factory=list)
     runs: list[Line] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     orders: list[Line] = field(default_factory=list)
@@ -96,7 +99,9 @@ def read_ledgers(folder: Path) -> Ledgers:
     found = Ledgers(folder, limits=json.loads((folder / "limits.json").read_text("utf-8")))
     for line in _lines(folder / "produced.jsonl"):
         _take_in(found, line)
-    found.requests = [Request(**line) for line in _lines(folder / "received.jsonl")]
+    for line in _lines(folder / "received.jsonl"):
+        one = Request(**line)
+        (found.calls if one.message.startswith(CALLS) else found.requests).append(one)
     found.runs = [*_lines(folder / "runs.jsonl")]
     found.orders = [*_lines(folder / "orders.jsonl")]
     found.broken = [Broken(**line) for line in _lines(folder / "broken.jsonl")]

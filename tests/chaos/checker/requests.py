@@ -18,6 +18,8 @@ UNREACHED = ("cut endpoints", "freeze endpoints")
 SLACK = 0.5
 # Where all clocks are that of one machine.
 TICK = 0.005
+# How long before and after its fault is said to be over somebody who was frozen may send what it had.
+THAWED = 1.0
 # An endpoint may be too slow for the deadline by itself.
 MAY_TIME_OUT = {"slow", "hangs", "drips", "huge", "poison"}
 
@@ -78,7 +80,7 @@ class Received:
                 yield f"{request.path} got other bytes than {request.correlation_id} has"
             if request.event_type != event["event_type"]:
                 yield f"{request.path} was told the type {request.event_type} of {request.correlation_id}"
-            yield from _signature(request, subscription)
+            yield from check_signature(request, subscription)
             names[request.path, request.correlation_id].add(request.message)
             messages[request.message].add((request.path, request.correlation_id))
         yield from (f"{key} came under {len(ids)} webhook ids" for key, ids in names.items() if len(ids) > 1)
@@ -100,9 +102,16 @@ class Received:
             for job in jobs:
                 end = job.last
                 finished = next((move for move in job.moves if move.new_status in ("Completed", "Failed")), None)
-                if finished is None or end.answer is None:
+                if finished is None:
                     continue
                 leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+                if end.answer is None:
+                    waited = finished.at - leased
+                    # Who has just got it can't have waited in vain: that was somebody else.
+                    if finished.note == "timeout" and waited < self._ledgers.limits.get("timeout", 0.0) - TICK:
+                        name = f"job {job.first.row_id}"
+                        yield f"{name} says timeout; under its last lease was said nothing in {waited:.2f} s"
+                    continue
                 said = [
                     request.says
                     for request in self.requests.get(pair, ())
@@ -120,8 +129,15 @@ class Received:
                 yield f"{completed} sagas of {pair} are Completed, and its receiver said so {len(well)} times"
             for request in well:
                 jobs = [job for job in self.jobs[pair] if job.first.place == request.attempt]
-                if not any(_believed_or_unknown(job) for job in jobs):
+                if not any(_believed_or_unknown(job) or self._was_half_heard(pair, job) for job in jobs):
                     yield f"the receiver of {pair} said {request.says} to attempt {request.attempt}: not taken in"
+
+    def _was_half_heard(self, pair: Pair, job: Story) -> bool:
+        """The status came, and the rest of the answer did not come in time: as if nothing had been heard."""
+        leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+        ended = job.moves[-1] if job.moves else job.last
+        subscription = self._ledgers.subscriptions[pair[1]]
+        return job.last.note == "timeout" and self._is_explained(subscription, ended.worker, leased, ended.at)
 
     def lost_leases(self) -> Iterator[str]:
         """Whoever lost a lease was killed, frozen, or cut off from the database meanwhile."""
@@ -160,7 +176,11 @@ class Received:
                     holders.add(pid_of(move.worker))
 
     def _is_late(self, request: Request, holders: set[int | None]) -> bool:
-        return any(self._ledgers.explain(("freeze",), pid, request.at - 1, request.at) for pid in holders)
+        """Who is frozen sends nothing: only when it is thawed, which is a little before its fault counts as over."""
+        return any(
+            one.kind == "freeze" and one.pid in holders and -THAWED - 4 * TICK < request.at - one.until < THAWED
+            for one in self._ledgers.broken
+        )
 
     def unknown_answers(self) -> Iterator[str]:
         """An endpoint said yes and the worker heard nothing: something between them was broken, or it was too slow."""
@@ -224,7 +244,7 @@ def _believed_or_unknown(job: Story) -> bool:
     return end.new_status == "Completed" or end.answer is None or bool(end.number)
 
 
-def _signature(request: Request, subscription: Subscription) -> Iterator[str]:
+def check_signature(request: Request, subscription: Subscription) -> Iterator[str]:
     """By the reference library: under the first secret always, under a new one a moment after the rotation."""
     for since, secret in subscription.secrets:
         # What was leased before a rotation is sent with what was valid then.

@@ -41,6 +41,10 @@ def count_sometimes(ledgers: Ledgers, tables: Tables) -> Counter[str]:
     found["story removed"] = sum(story.is_removed for story in tables.of("event").values())
     found["two signatures"] = sum(" " in request.signature for request in ledgers.requests)
     found["event accepted by the API"] = sum(line.get("by") == "api" for line in ledgers.events.values())
+    found["endpoint verified"] = sum(
+        (row["kind"], row["outcome"]) == ("verification", "passed") for row in tables.checks
+    )
+    found["call made again"] = _made_again(tables)
     found["producer in doubt"] = len(ledgers.doubtful)
     found["producer rolled back"] = len(ledgers.rolled_back)
     return found
@@ -100,6 +104,13 @@ def _of_tasks(tables: Tables) -> Iterator[str]:
     yield from ("task removed" for story in tables.of("archived").values() if story.is_removed)
 
 
+def _made_again(tables: Tables) -> int:
+    """Calls whose caller died or stood still meanwhile, so that another one took them over."""
+    ids, tasks = tables.task_ids(), tables.of("task")
+    stories = [tasks.get(ids.get(key, 0), Story()) for key in tables.calls()]
+    return sum(any(TIMED_OUT in (move.note or "") for move in story.changes) for story in stories)
+
+
 def _behind(tables: Tables) -> int:
     """Events that were routed after one with a higher id: their transaction was still open when the cursor passed."""
     firsts = sorted((story.first for story in tables.of("saga").values() if story.first.place == 0), key=itemgetter(0))
@@ -127,6 +138,8 @@ REQUIRED = (
     "story removed",
     "two signatures",
     "event accepted by the API",
+    "endpoint verified",
+    "call made again",
     "producer in doubt",
     "producer rolled back",
     "task rescued",

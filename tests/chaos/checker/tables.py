@@ -75,6 +75,8 @@ class Tables:
     audit: list[Row]
     routed: list[Row]
     stories: dict[str, dict[int, Story]]
+    checks: list[Row] = field(default_factory=list)
+    verified: set[int] = field(default_factory=set)
 
     def of(self, what: str) -> dict[int, Story]:
         return self.stories.get(what, {})
@@ -86,6 +88,15 @@ class Tables:
             assert story.first.parent_id is not None
             found[story.first.parent_id].append(story)
         return {saga: sorted(jobs, key=lambda job: job.first.place or 0) for saga, jobs in found.items()}
+
+    def calls(self) -> dict[str, Row]:
+        """Checks by the keys of the tasks that make them."""
+        return {f"{row['subscription_id']}:{row['challenge']}": row for row in self.checks}
+
+    def task_ids(self) -> dict[str, int]:
+        """By key; also of those that retention has removed."""
+        removed = {story.last.note or "": id for id, story in self.of("archived").items()}
+        return {**removed, **{row["biz_key"]: row["id"] for row in (*self.tasks, *self.archived)}}
 
 
 class Witness:
@@ -136,6 +147,8 @@ class Witness:
             self.rows("SELECT actor, action, subject FROM audit_log"),
             self.rows("SELECT id, event_id, status FROM route_attempts ORDER BY id"),
             self._stories(),
+            self.rows("SELECT id, subscription_id, kind, url, challenge, outcome FROM endpoint_checks"),
+            {row["id"] for row in self.rows("SELECT id FROM subscriptions WHERE verified")},
         )
 
     def rows(self, text: str) -> list[Row]:
