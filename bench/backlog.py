@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.payload import KEY, PAYLOAD, SECRET, TASK_TYPE
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
 from tidings.flow import OWNER
 from tidings.vault import Vault, seal_secret
@@ -21,8 +22,7 @@ class Backlog:
     """What is added comes after what is there; `generation` keeps sagas of the same event apart."""
 
     def __init__(self, database: Database, owner: Session) -> None:
-        self._database, self._owner = database, owner
-        self._words = _Postgres if database.family == "postgresql" else _MariaDB
+        self._owner, self._words = owner, Words(database)
         self._generation = 0
         self._keys = 0
 
@@ -33,7 +33,7 @@ class Backlog:
         """One subscription for each URL, with a secret; to everything, or each to the type in the same place."""
         vault, rows = Vault([KEY]), []
         for number, url in enumerate(urls, 1):
-            sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0).hex()
+            sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0)
             wanted = types[number - 1] if types else "*"
             limit = "NULL" if in_flight is None else str(in_flight)
             rows.append(f"('{wanted}', '{url}', true, true, {limit}, {self._words.binary(sealed)})")
@@ -55,10 +55,11 @@ class Backlog:
             rows = ", ".join(f"('kind-{number % kinds}', '{PAYLOAD}')" for number in range(count))
             await self.run(f"INSERT INTO events (event_type, payload) VALUES {rows}")
             return
+        payload = self._words.json(f"'{PAYLOAD}'")
         for some in _parts(count):
             await self.run(
                 "INSERT INTO events (event_type, payload)"
-                f" SELECT CONCAT('kind-', MOD(seq, {kinds})), {self._words.json(PAYLOAD)} FROM {self._numbers(some)}"
+                f" SELECT CONCAT('kind-', MOD(seq, {kinds})), {payload} FROM {self._words.numbers(some)}"
             )
 
     async def add_sagas(self, count: int, lanes: int, status: str = "Pending") -> None:
@@ -67,7 +68,7 @@ class Backlog:
             self._generation += 1
             await self.run(
                 f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, generation, status, next_attempt_at)"
-                f" SELECT e.id, 1 + MOD(e.id, {lanes}), 'c', {self._generation}, '{status}', {self._words.due('e.id')}"
+                f" SELECT e.id, 1 + MOD(e.id, {lanes}), 'c', {self._generation}, '{status}', {self._due('e.id')}"
                 f" FROM (SELECT id FROM events ORDER BY id DESC LIMIT {some}) e ORDER BY e.id"
             )
 
@@ -89,7 +90,7 @@ class Backlog:
                 f"INSERT INTO {JOBS}"
                 " (saga_id, subscription_id, attempt_at, attempt_no, status, lease_until, applied_at)"
                 f" SELECT -({self._generation} * {_AT_ONCE} + seq), 1, '{LONG_AGO}', 1, 'Completed', '{LONG_AGO}',"
-                f" '{LONG_AGO}' FROM {self._numbers(some)}"
+                f" '{LONG_AGO}' FROM {self._words.numbers(some)}"
             )
 
     async def add_tasks(self, count: int, priorities: int = 1) -> None:
@@ -98,13 +99,13 @@ class Backlog:
             await self.run(
                 f"INSERT INTO {TASKS} (biz_type, biz_key, priority, payload, next_run_time)"
                 f" SELECT '{TASK_TYPE}', CONCAT('{self._keys}-', seq), MOD(seq, {priorities}), '{{}}',"
-                f" {self._words.due('seq')} FROM {self._numbers(some)}"
+                f" {self._due('seq')} FROM {self._words.numbers(some)}"
             )
 
     async def tidy(self) -> None:
         """As a server does by itself after a while."""
         for name in TABLES:
-            await self.run(self._words.tidy.format(table=name))
+            await self.run(self._words.tidy(name))
 
     async def be_counted(self) -> None:
         """What this session has done so far is in the server's statistics from now on, and not later."""
@@ -125,8 +126,8 @@ class Backlog:
             await self.run(text)
         await self.run(f"SELECT COUNT(*) FROM {SAGAS} WHERE id < 0")
 
-    def _numbers(self, count: int) -> str:
-        return self._words.numbers(count)
+    def _due(self, number: str) -> str:
+        return self._words.later(self._words.moment(LONG_AGO), number, "microsecond")
 
 
 @asynccontextmanager
@@ -134,6 +135,8 @@ async def filling(database: Database) -> AsyncIterator[Backlog]:
     session = await connect(database.url(OWNER))
     try:
         yield Backlog(database, session)
+        # Whoever looked back must have let go before the tables are emptied.
+        await session.run("ROLLBACK")
     finally:
         await session.close()
 
@@ -141,47 +144,3 @@ async def filling(database: Database) -> AsyncIterator[Backlog]:
 def _parts(count: int) -> list[int]:
     whole, rest = divmod(count, _AT_ONCE)
     return [_AT_ONCE] * whole + [rest] * bool(rest)
-
-
-class _Postgres:
-    tidy = "VACUUM ANALYZE {table}"
-    be_counted = "SELECT pg_stat_force_next_flush()"
-    look_back = ("BEGIN ISOLATION LEVEL REPEATABLE READ",)
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"generate_series(1, {count}) AS g (seq)"
-
-    @staticmethod
-    def due(number: str) -> str:
-        return f"timestamptz '{LONG_AGO}' + {number} * interval '1 microsecond'"
-
-    @staticmethod
-    def json(text: str) -> str:
-        return f"'{text}'::json"
-
-    @staticmethod
-    def binary(digits: str) -> str:
-        return f"'\\x{digits}'"
-
-
-class _MariaDB:
-    tidy = "ANALYZE TABLE {table}"
-    be_counted = "DO 0"
-    look_back = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"(SELECT CAST(seq AS SIGNED) AS seq FROM seq_1_to_{count}) g"
-
-    @staticmethod
-    def due(number: str) -> str:
-        return f"TIMESTAMP '{LONG_AGO} 00:00:00' + INTERVAL {number} MICROSECOND"
-
-    @staticmethod
-    def json(text: str) -> str:
-        return f"'{text}'"
-
-    @staticmethod
-    def binary(digits: str) -> str:
-        return f"x'{digits}'"

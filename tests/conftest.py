@@ -10,8 +10,11 @@ import pytest
 
 from tests.support.database import SERVERS, Database, throwaway_installation
 from tests.support.emptying import Emptier
+from tests.support.fault_proxy import FaultProxy
 from tests.support.processes import Process, processes
 from tests.support.servers import MariaDBServer, PostgresServer
+from tidings.telemetry.bus import listening
+from tidings.telemetry.notices import Notice
 
 Server = PostgresServer | MariaDBServer
 TESTS = Path(__file__).parent
@@ -131,6 +134,21 @@ async def throwaway(server: Server) -> AsyncIterator[Database]:
     database = await throwaway_installation(server)
     yield database
     await database.close()
+
+
+@pytest.fixture
+def proxy(engine: Database) -> Iterator[FaultProxy]:
+    """A way to the server that tells which statements went by, and strikes at those it is told to."""
+    with FaultProxy(engine.server.port, engine.kind) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def told() -> Iterator[list[Notice]]:
+    """Every notice that is given during the test."""
+    heard: list[Notice] = []
+    with listening(heard.append):
+        yield heard
 
 
 @pytest.fixture

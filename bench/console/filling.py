@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from tests.roles.observer.world import without_guards
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
 from tidings.flow import OWNER
 
@@ -34,8 +35,8 @@ class Filling:
     """`events` of them, three sagas each, four jobs to three sagas; tasks, dead letters and deeds in proportion."""
 
     def __init__(self, database: Database, owner: Session, events: int, say: Callable[[str], None]) -> None:
-        self._words = _Postgres if database.family == "postgresql" else _MariaDB
-        self._database, self._owner, self._say = database, owner, say
+        self._words = Words(database)
+        self._owner, self._say = owner, say
         self.events = events
 
     @classmethod
@@ -133,7 +134,7 @@ class Filling:
                 f" {words.later('s.created_at', 'k.seq')}, k.seq, 'worker-1',"
                 f" CASE WHEN {ends_well} THEN 200 WHEN {is_open} THEN NULL ELSE 503 END,"
                 f" CASE WHEN {is_open} OR {ends_well} THEN NULL ELSE 'http_503' END,"
-                f" {words.bytes('<html>it is what it is</html>')}, 40 + MOD(s.id, 900), s.created_at,"
+                f" {words.binary(b'<html>it is what it is</html>')}, 40 + MOD(s.id, 900), s.created_at,"
                 f" CASE WHEN {is_open} THEN NULL ELSE {words.later('s.created_at', 'k.seq')} END,"
                 f" CASE WHEN {is_open} THEN NULL ELSE {words.later('s.created_at', 'k.seq')} END"
                 f" FROM {SAGAS} s CROSS JOIN {words.numbers(3, 'k')}"
@@ -201,7 +202,8 @@ class Filling:
     async def _sum_up(self) -> None:
         """The totals of two days and of the last hours of each subscription, in two slots."""
         words = self._words
-        minute = words.minute("a.seq")
+        minute = words.later(words.start_of("minute", words.now), "-a.seq", "minute")
+        hour = words.later(words.start_of("hour", words.now), "1 - a.seq", "hour")
         await self._run(
             "INSERT INTO delivery_totals (subscription_id, place, slot, began_at, delivered, failed, dead) SELECT"
             f" 0, a.seq, b.seq, {minute}, 500 + MOD(a.seq * 7, 300), MOD(a.seq, 40), MOD(a.seq, 5)"
@@ -210,7 +212,7 @@ class Filling:
         await self._run(
             "INSERT INTO delivery_totals (subscription_id, place, slot, began_at, delivered, failed, dead,"
             " within_100ms, within_300ms, within_1s) SELECT s.id,"
-            f" a.seq, b.seq, {words.hour('a.seq')}, 300, 12, 1, 200, 90, 10 FROM subscriptions s"
+            f" a.seq, b.seq, {hour}, 300, 12, 1, 200, 90, 10 FROM subscriptions s"
             f" CROSS JOIN {words.numbers(48, 'a')} CROSS JOIN {words.numbers(2, 'b')}"
         )
         await self._run(
@@ -237,12 +239,12 @@ class Filling:
         )
         await self._run(
             "INSERT INTO api_keys (public_id, key_hash, name, scopes, created_by) SELECT CONCAT('own-', seq),"
-            f" {words.bytes('no hash')}, CONCAT('Program ', seq), 'publisher', 'bench' FROM {words.numbers(100)}"
+            f" {words.binary(b'no hash')}, CONCAT('Program ', seq), 'publisher', 'bench' FROM {words.numbers(100)}"
         )
 
     async def _analyse(self) -> None:
         for table in TABLES:
-            await self._run(self._words.analyse.format(table=table))
+            await self._run(self._words.analyse(table))
 
     async def _ranges(self, table: str) -> list[tuple[int, int]]:
         ((lowest, highest),) = await self._owner.run(f"SELECT MIN(id), MAX(id) FROM {table}")
@@ -253,75 +255,3 @@ class Filling:
 
 
 _PAYLOAD = "CONCAT('{\"to\": \"', seq, '@example.com\"}')"
-
-
-class _Postgres:
-    analyse = "ANALYZE {table}"
-
-    @staticmethod
-    def numbers(count: int, name: str = "g") -> str:
-        return f"generate_series(1, {count}) AS {name} (seq)"
-
-    @staticmethod
-    def ago(seconds: str) -> str:
-        return f"(statement_timestamp() - ({seconds}) * interval '1 second')"
-
-    @staticmethod
-    def later(moment: str, seconds: int | str) -> str:
-        return f"({moment} + {seconds} * interval '1 second')"
-
-    @staticmethod
-    def minute(number: str) -> str:
-        return f"(date_trunc('minute', statement_timestamp()) - {number} * interval '1 minute')"
-
-    @staticmethod
-    def hour(number: str) -> str:
-        return f"(date_trunc('hour', statement_timestamp()) - ({number} - 1) * interval '1 hour')"
-
-    @staticmethod
-    def json(text: str) -> str:
-        return f"({text})::json"
-
-    @staticmethod
-    def bytes(text: str) -> str:
-        return f"convert_to('{text}', 'UTF8')"
-
-    @staticmethod
-    def whole(number: str) -> str:
-        return f"({number})"
-
-
-class _MariaDB:
-    analyse = "ANALYZE TABLE {table}"
-
-    @staticmethod
-    def numbers(count: int, name: str = "g") -> str:
-        return f"(SELECT CAST(seq AS SIGNED) AS seq FROM seq_1_to_{count}) {name}"
-
-    @staticmethod
-    def ago(seconds: str) -> str:
-        return f"(UTC_TIMESTAMP(6) - INTERVAL ROUND(({seconds}) * 1000000) MICROSECOND)"
-
-    @staticmethod
-    def later(moment: str, seconds: int | str) -> str:
-        return f"({moment} + INTERVAL {seconds} SECOND)"
-
-    @staticmethod
-    def minute(number: str) -> str:
-        return f"(DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00') - INTERVAL {number} MINUTE)"
-
-    @staticmethod
-    def hour(number: str) -> str:
-        return f"(DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:00:00') - INTERVAL ({number} - 1) HOUR)"
-
-    @staticmethod
-    def json(text: str) -> str:
-        return text
-
-    @staticmethod
-    def bytes(text: str) -> str:
-        return f"'{text}'"
-
-    @staticmethod
-    def whole(number: str) -> str:
-        return f"FLOOR({number})"

@@ -24,6 +24,7 @@ from bench.courier.sink import Sink
 from bench.payload import ADMIN_KEY
 from bench.product import LOOPBACK
 from bench.usage import MICROSECONDS, Usage
+from bench.writing import statements_of
 from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
@@ -132,24 +133,24 @@ async def _write_all(engine: Engine, events: Sequence[int], fan_out: int, batch:
 
 async def _write(engine: Engine, events: Sequence[int], fan_out: int, slot: int) -> None:
     """One batch, from its route to its end, in five transactions."""
-    own = load_statements(__package__, engine.dialect)
+    own = statements_of(__package__, engine.dialect)
     sagas = await _route(engine, events, fan_out)
     async with engine.transaction() as transaction:
         jobs = _ids(await transaction.rows(own["jobs"], ids=sagas))
-        await transaction.run(own["start"], ids=sagas)
+        await transaction.run(own["start_sagas"], ids=sagas)
     async with engine.transaction() as transaction:
-        await transaction.run(own["lease"], ids=jobs, seconds=60.0, worker="bench", token=TOKEN)
+        await transaction.run(own["lease_jobs"], ids=jobs, seconds=60.0, worker="bench", token=TOKEN)
     async with engine.transaction() as transaction:
-        await transaction.run(own["report"], ids=jobs, token=TOKEN, excerpt=EXCERPT, duration=12)
+        await transaction.run(own["report_jobs"], ids=jobs, token=TOKEN, excerpt=EXCERPT, duration=12)
     async with engine.transaction() as transaction:
-        await transaction.run(own["apply"], ids=jobs)
-        await transaction.run(own["complete"], ids=sagas)
+        await transaction.run(own["apply_jobs"], ids=jobs)
+        await transaction.run(own["complete_sagas"], ids=sagas)
         totals = load_statements(_ORCHESTRATOR, engine.dialect)["add_totals"]
         await transaction.run(totals, totals=_totals(len(sagas), fan_out, slot))
 
 
 async def _route(engine: Engine, events: Sequence[int], fan_out: int) -> list[int]:
-    own, first, last = load_statements(__package__, engine.dialect), events[0], events[-1]
+    own, first, last = statements_of(__package__, engine.dialect), events[0], events[-1]
     async with engine.transaction() as transaction:
         await transaction.run(own["attempts"], first=first, last=last, matched=fan_out)
         sagas = _ids(await transaction.rows(own["sagas"], first=first, last=last))

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from bench.guards.measuring import Meter
 from bench.payload import PAYLOAD
+from bench.writing import statements_of
 from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
-from tidings.db.statements import load_statements
 
 BATCH = 500
 ROLES = ("event_ingest_writer", "event_router", "saga_orchestrator", "job_worker")
@@ -89,7 +89,7 @@ class Delivery:
     @asynccontextmanager
     async def _transaction(self, name: str, role: str) -> AsyncIterator[Ask]:
         engine, thread = self._engines[role], self._threads[role]
-        statements = load_statements(__package__, engine.dialect)
+        statements = statements_of(__package__, engine.dialect)
         with self.meter.measuring(name, thread):
             async with engine.transaction() as transaction:
 
@@ -105,7 +105,7 @@ class Delivery:
 async def thread_of(engine: Engine) -> int:
     """What the operating system calls the thread that serves this engine's one session."""
     async with engine.transaction() as transaction:
-        (row,) = await transaction.rows(load_statements(__package__, engine.dialect)["thread"])
+        (row,) = await transaction.rows(statements_of(__package__, engine.dialect)["thread"])
         return int(row["id"])
 
 

@@ -16,9 +16,6 @@ SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas
  WHERE status = 'Pending' AND next_attempt_at <= {now} ORDER BY next_attempt_at LIMIT :batch
    FOR UPDATE SKIP LOCKED;
 
--- start_sagas: these sagas are on their way
-UPDATE webhook_delivery_sagas SET status = 'InProgress', updated_at = {now} WHERE id {in :ids};
-
 -- insert_jobs: one job for each started saga
 INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_at, attempt_no)
 {rows jobs(saga_id bigint, subscription_id bigint, attempt_at timestamptz, attempt_no int)};
@@ -28,24 +25,6 @@ SELECT id FROM webhook_delivery_jobs
  WHERE status = 'Pending' AND lease_until <= {now} ORDER BY lease_until LIMIT :batch
    FOR UPDATE SKIP LOCKED;
 
--- lease_jobs: these jobs belong to this worker
-UPDATE webhook_delivery_jobs
-   SET status = 'Leased', lease_until = {now + :seconds}, worker_id = :worker, lease_token = :token
- WHERE id {in :ids};
-
--- report_jobs: these jobs were delivered
-UPDATE webhook_delivery_jobs
-   SET status = 'Completed', response_status = 200, duration_ms = :duration, response_excerpt = :excerpt,
-       finished_at = {now}
- WHERE id {in :ids} AND lease_token = :token;
-
 -- lock_finished_jobs: the results to take in
-SELECT id, saga_id FROM webhook_delivery_jobs 
+SELECT id, saga_id FROM webhook_delivery_jobs
  WHERE id {in :ids} AND status = 'Completed' AND applied_at IS NULL FOR UPDATE SKIP LOCKED;
-
--- apply_jobs: these results were taken in
-UPDATE webhook_delivery_jobs SET applied_at = {now} WHERE id {in :ids};
-
--- complete_sagas: these sagas have ended well
-UPDATE webhook_delivery_sagas SET status = 'Completed', attempt_count = attempt_count + 1, updated_at = {now}
- WHERE id {in :ids};

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bench.noisy.sink import TENTH
 from bench.noisy.stage import Stage, stage
 from tests.support.database import Database
+from tests.support.engine_words import Words
 
 GOOD_BACKLOG_PER_SECOND = 5_000
 _WARM_UP = 2.0
@@ -110,10 +111,8 @@ async def come_back(database: Database, backlog: int, seconds: float, timeout: f
 
 async def _analyse(one: Stage) -> None:
     """As a server does by itself after a while."""
-    tables = ("events", "subscriptions", "webhook_delivery_sagas")
-    word = "ANALYZE" if one.database.family == "postgresql" else "ANALYZE TABLE"
-    for table in tables:
-        await one.run(f"{word} {table}")
+    for table in ("events", "subscriptions", "webhook_delivery_sagas"):
+        await one.run(Words(one.database).analyse(table))
 
 
 def _part(values: Sequence[float], part: float) -> float:

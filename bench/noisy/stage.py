@@ -15,6 +15,7 @@ import psutil
 
 from bench.payload import KEY, SECRET
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 from tidings.flow import OWNER
@@ -61,7 +62,8 @@ class Stage:
             some = min(count, _AT_ONCE)
             await self.run(
                 f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, generation)"
-                f" SELECT 1, {first} + MOD(seq, {lanes}), 'c', {self.generation} + seq FROM {self._numbers(some)}"
+                f" SELECT 1, {first} + MOD(seq, {lanes}), 'c', {self.generation} + seq"
+                f" FROM {Words(self.database).numbers(some)}"
             )
             self.generation += some
             count -= some
@@ -108,11 +110,6 @@ class Stage:
             await eventually(are_there, 60, "every role")
             yield
         self.processes = {}
-
-    def _numbers(self, count: int) -> str:
-        return (
-            f"generate_series(1, {count}) AS g (seq)" if self.database.family == "postgresql" else f"seq_1_to_{count}"
-        )
 
     def _environment(self) -> dict[str, str]:
         return {

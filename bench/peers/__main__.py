@@ -1,4 +1,4 @@
-"""Measures our queue of tasks beside others: `python -m bench.peers [--tasks N] [--peer NAME] [--json FILE]`.
+"""Measures our queue of tasks beside others: `python -m bench.peers [--tasks N] [--singly N] [--peer NAME]`.
 
 The same work, tasks that do nothing, on the same PostgreSQL in one run: ours with and without all that users have on,
 graphile-worker with its local queue, pgqueuer in batches, procrastinate. Each is set up as its own documentation says
@@ -21,15 +21,15 @@ from tidings.cli.running import run_in_loop
 HEADINGS = ("", "version", "tasks", "one by one /s", "in bulk /s", "drained /s", "ours ÷ it")
 
 
-def race(tasks: int, peers: Sequence[str]) -> list[Racer]:
+def race(tasks: int, singly: int, peers: Sequence[str]) -> list[Racer]:
     with measured_server("postgresql") as server:
         database = Database(server)
         asyncio.run(database.migrate())
         say("ours")
-        found = run_in_loop(ours(database, tasks))
+        found = run_in_loop(ours(database, tasks, singly))
         for name in peers:
             say(name)
-            one = peer(database, name, tasks)
+            one = peer(database, name, tasks, singly)
             found += [one] if one else []
             if one is None:
                 say(f"{name} can't be run here: it needs Node and npm")
@@ -61,9 +61,10 @@ def verdicts(found: Sequence[Racer]) -> list[Verdict]:
 def main() -> None:
     parser = parser_of("peers", "Measures our queue of tasks beside others.")
     parser.add_argument("--tasks", type=int, default=50_000, help="for each that is fast enough")
+    parser.add_argument("--singly", type=int, default=500, help="how many of them are enqueued one by one")
     parser.add_argument("--peer", choices=[*PEERS], action="append", help="only this one; repeat it for more")
     options = parser.parse_args()
-    found = race(options.tasks, options.peer or [*PEERS])
+    found = race(options.tasks, options.singly, options.peer or [*PEERS])
     out.print(table("Tasks in a second, on one PostgreSQL", HEADINGS, rows(found), texts=2))
     judged = verdicts(found)
     for verdict in judged:

@@ -19,7 +19,7 @@ from tests.support.waiting import eventually
 
 PROGRAMS = Path(__file__).parent / "programs"
 HANDLERS = "bench.tasks.handlers"
-PEERS = {"graphile-worker": 50_000, "pgqueuer": 50_000, "procrastinate": 5_000}
+PEERS = {"graphile-worker": 100_000, "pgqueuer": 100_000, "procrastinate": 5_000}
 """And how many tasks each is given at most: as many as end within a minute or so."""
 OURS, AS_USED = "tidings", "tidings, as users run it"
 
@@ -36,9 +36,9 @@ class Racer:
     drain: float
 
 
-async def ours(database: Database, tasks: int) -> list[Racer]:
+async def ours(database: Database, tasks: int, singly: int) -> list[Racer]:
     """A worker in this process, to which nobody listens; then a process with log, metrics and all."""
-    single, bulk, drain = await measure(database, tasks, _singly(tasks), all_cases=False)
+    single, bulk, drain = await measure(database, tasks, min(singly, tasks // 2), all_cases=False)
     bare = Racer(OURS, tidings.__version__, tasks, single.rate, bulk.rate, drain.rate)
     await database.empty()
     used = await _drained_by_a_process(database, tasks)
@@ -64,7 +64,7 @@ async def _drained_by_a_process(database: Database, tasks: int) -> float:
         return tasks / (time.perf_counter() - began)
 
 
-def peer(database: Database, name: str, most: int) -> Racer | None:
+def peer(database: Database, name: str, most: int, singly: int) -> Racer | None:
     """None where it can't be run here."""
     tasks = min(PEERS[name], most)
     program = PROGRAMS / f"with_{name.replace('-', '_')}"
@@ -78,16 +78,16 @@ def peer(database: Database, name: str, most: int) -> Racer | None:
         return None
     made = asyncio.run(_make_database(database, name.replace("-", "_")))
     ended = subprocess.run(
-        [*command, made, str(tasks), str(_singly(tasks))], cwd=folder, capture_output=True, text=True, check=False
+        [*command, made, str(tasks), str(min(singly, tasks // 2))],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if ended.returncode:
         sys.exit(f"{name} failed:\n{ended.stdout}{ended.stderr}")
     found = json.loads(ended.stdout.splitlines()[-1])
     return Racer(name, found["version"], tasks, found["single"], found["bulk"], found["drain"])
-
-
-def _singly(tasks: int) -> int:
-    return min(500, tasks // 2)
 
 
 async def _make_database(database: Database, name: str) -> str:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Self
 
+from bench.writing import statements_of
 from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
 from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.engine import Engine, open_engine
 from tidings.db.names import Names
-from tidings.db.statements import load_statements
 from tidings.flow import OWNER
 from tidings.roles.router.router import BATCH, FAN_OUT, Router
 
@@ -83,16 +83,16 @@ class Course:
         return cls(database, await database.open(OWNER), await database.open("event_router"), subscriptions)
 
     async def publish(self, count: int) -> None:
-        statements = load_statements(__package__, self._owner.dialect)
+        statements = statements_of(__package__, self._owner.dialect)
         async with self._owner.transaction() as transaction:
             await transaction.run(statements["publish"], events=[("order.paid", _PAYLOAD)] * count)
 
     async def write_bare(self, count: int) -> int:
         """What a pass over so many events writes, in two statements that decide nothing."""
-        statements = load_statements(__package__, self.engine.dialect)
+        statements = statements_of(__package__, self.engine.dialect)
         first, last = self._position + 1, self._position + count
         async with self.engine.transaction() as transaction:
-            await transaction.run(statements["bare_attempts"], first=first, last=last, matched=self._subscriptions)
+            await transaction.run(statements["attempts"], first=first, last=last, matched=self._subscriptions)
             await transaction.run(statements["bare_sagas"], first=first, last=last)
         self._position = last
         return count

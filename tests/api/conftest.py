@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.roles.dead_letters.scene import Scene
 from tests.support.database import Database
 from tidings.api.server import serve
 from tidings.db.accounts import ALL_ROLES
@@ -102,6 +103,11 @@ async def serving(
 async def served(engine: Database) -> AsyncIterator[Served]:
     async with serving(engine) as served:
         yield served
+
+
+@pytest.fixture
+async def scene(engine: Database) -> Scene:
+    return Scene(engine, await engine.open("dead_letter_operator"))
 
 
 @pytest.fixture

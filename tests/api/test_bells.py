@@ -26,16 +26,6 @@ async def served(engine: Database, rung: list[str]) -> AsyncIterator[Served]:
         yield served
 
 
-@pytest.fixture
-def admin(served: Served) -> httpx.AsyncClient:
-    return served.as_(Scope.ADMIN)
-
-
-@pytest.fixture
-async def scene(engine: Database) -> Scene:
-    return Scene(engine, await engine.open("dead_letter_operator"))
-
-
 async def test_a_published_event_wakes_the_router(admin: httpx.AsyncClient, rung: list[str]) -> None:
     assert (await admin.post("/v1/events", json={"event_type": "a", "payload": {}})).status_code == 202
     assert rung == ["router"]

@@ -18,11 +18,6 @@ def operator(served: Served) -> httpx.AsyncClient:
     return served.as_(Scope.OPERATOR)
 
 
-@pytest.fixture
-async def scene(engine: Database) -> Scene:
-    return Scene(engine, await engine.open("dead_letter_operator"))
-
-
 async def test_a_dead_letter_is_requeued_once_also_by_two_at_once(operator: httpx.AsyncClient, scene: Scene) -> None:
     """Ruling 1."""
     (letter,) = await scene.letters(await scene.subscription())

@@ -9,6 +9,7 @@ import pytest
 from tests.api.conftest import Served, problem
 from tests.roles.dead_letters.scene import Scene
 from tests.roles.observer.world import World
+from tests.support.busy_writers import busy_writers
 from tests.support.database import Database
 from tidings.model.key import Scope
 from tidings.roles.observer import pages
@@ -234,22 +235,8 @@ async def test_each_row_of_before_the_first_page_comes_exactly_once_while_others
     """Fifty pages, with writers whose transactions commit out of the order of their ids."""
     await write_events(engine, 200)
     before = {row["id"] for row in await engine.sql("SELECT id FROM events", "observer")}
-    writing = True
-
-    async def write() -> None:
-        writer = await engine.open("event_ingest_writer")
-        while writing:
-            async with writer.transaction() as transaction:
-                for _ in range(3):
-                    await transaction.command("INSERT INTO events (event_type, payload) VALUES ('a', '2')")
-                    await asyncio.sleep(0)
-
-    writers = [asyncio.create_task(write()) for _ in range(2)]
-    try:
+    async with busy_writers(engine, "a"):
         ids = [one["id"] for one in await all_pages(viewer, "/v1/events", limit=4, **params)]
-    finally:
-        writing = False
-        await asyncio.gather(*writers)
     assert len(ids) == len(set(ids))
     assert before <= set(ids)
 

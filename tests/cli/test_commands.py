@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from tests.support.commands import run
 from tidings.cli.commands import COMMANDS, load
 from tidings.cli.main import app
-from tidings.cli.reference import leaves
+from tidings.reference.command_line import leaves
 
 TESTS = Path(__file__).parents[1]
 SLOW_TO_LOAD = ("asyncpg", "asyncmy", "fastapi", "uvicorn", "msgspec", "structlog", "cryptography", "prometheus_client")

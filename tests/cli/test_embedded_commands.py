@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,17 +16,6 @@ from tidings.db.names import Names
 from tidings.errors import TidingsError
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder that the server's unprivileged user may enter."""
-    for part in (tmp_path, *tmp_path.parents):
-        if part.stat().st_uid == os.getuid() and part != Path("/tmp"):
-            part.chmod(part.stat().st_mode | 0o011)
-        if part.parent == Path("/tmp"):
-            break
-    return tmp_path
 
 
 def test_migrate_doctor_and_url_work_from_an_empty_folder(folder: Path) -> None:

@@ -3,10 +3,9 @@
 import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 from tests.support.commands import run
 from tests.support.database import Database
 from tests.support.processes import INHERITED
-from tests.support.unprivileged import fresh_directory
 from tidings.vault import Entry, Vault, open_headers, open_secret, valid_secrets
 
 pytestmark = pytest.mark.slow
@@ -263,14 +261,6 @@ def test_a_secret_can_be_given_without_showing_it_to_the_process_list(person: Pe
         check=True,
     )
     assert json.loads(ended.stdout)["secret"] == secret
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that the embedded server's unprivileged user may enter."""
-    made = fresh_directory("tidings-subscriptions-")
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def test_the_embedded_database_makes_its_key_by_itself(folder: Path) -> None:

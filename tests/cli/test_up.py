@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import os
 import re
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -25,17 +24,6 @@ pytestmark = pytest.mark.slow
 
 ALLOWED = {"TIDINGS_PORT": "0", "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1", "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8"}
 _numbers = itertools.count(1)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder that the server's unprivileged user may enter."""
-    for part in (tmp_path, *tmp_path.parents):
-        if part.stat().st_uid == os.getuid() and part != Path("/tmp"):
-            part.chmod(part.stat().st_mode | 0o011)
-        if part.parent == Path("/tmp"):
-            break
-    return tmp_path
 
 
 @pytest.fixture

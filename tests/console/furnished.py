@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tidings.model.totals import HOURS_KEPT
 
 # Visible ASCII without spaces, so that it passes for a type too; each would do something if it were no text.
@@ -17,23 +18,6 @@ HOSTILE = (
     "<div/hx-get=/keys/hx-trigger=load></div>",
     "<base/href=//evil.example/><form/action=//evil.example>",
 )
-NUMBERS = {
-    "postgresql": "(SELECT n FROM generate_series(1, {most}) AS n) n",
-    "mysql": "(SELECT seq AS n FROM seq_1_to_{most}) n",
-}
-NOW = {"postgresql": "statement_timestamp()", "mysql": "UTC_TIMESTAMP(6)"}
-AGO = {
-    "postgresql": "(statement_timestamp() - make_interval(secs => {seconds}))",
-    "mysql": "(UTC_TIMESTAMP(6) - INTERVAL CAST(({seconds}) * 1000000 AS SIGNED) MICROSECOND)",
-}
-MINUTE = {
-    "postgresql": "date_trunc('minute', {moment})",
-    "mysql": "CAST(DATE_FORMAT({moment}, '%Y-%m-%d %H:%i:00') AS DATETIME(6))",
-}
-HOUR = {
-    "postgresql": "date_trunc('hour', {moment})",
-    "mysql": "CAST(DATE_FORMAT({moment}, '%Y-%m-%d %H:00:00') AS DATETIME(6))",
-}
 PLACE = {
     "postgresql": "mod(extract(epoch FROM {moment})::bigint / {wide}, {places})",
     "mysql": "MOD(TIMESTAMPDIFF(SECOND, '1970-01-01', {moment}) DIV {wide}, {places})",
@@ -51,7 +35,7 @@ TYPES = ("order.paid", "order.created", "invoice.paid", "shipment.sent", "user.c
 class Furnished:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._family = database.family
+        self._words = Words(database)
 
     async def ordinary(self) -> None:
         """A day of deliveries: most went well, one endpoint is down, some wait."""
@@ -174,13 +158,11 @@ class Furnished:
 
     async def _events(self, count: int) -> None:
         cases = " ".join(f"WHEN {place} THEN '{type}'" for place, type in enumerate(TYPES))
-        number = NUMBERS[self._family].format(most=count)
-        payload = 'CONCAT(\'{"order": \', n.n, \', "total": "\', n.n * 7, \'.90", "currency": "EUR"}\')'
-        cast = f"CAST({payload} AS json)" if self._family == "postgresql" else payload
+        payload = 'CONCAT(\'{"order": \', n.seq, \', "total": "\', n.seq * 7, \'.90", "currency": "EUR"}\')'
         await self.sql(
             "INSERT INTO events (event_type, external_id, payload, created_at)"
-            f" SELECT CASE MOD(n.n, {len(TYPES)}) {cases} END, CONCAT('ord-', n.n), {cast},"
-            f" {self._ago(f'({count} - n.n) * 41 + 70')} FROM {number} ORDER BY n.n"
+            f" SELECT CASE MOD(n.seq, {len(TYPES)}) {cases} END, CONCAT('ord-', n.seq), {self._words.json(payload)},"
+            f" {self._words.ago(f'({count} - n.seq) * 41 + 70')} FROM {self._words.numbers(count, 'n')} ORDER BY n.seq"
         )
 
     async def _deliveries(
@@ -197,7 +179,7 @@ class Furnished:
         done = "CASE WHEN MOD(s.id, 10) IN (3, 7) THEN 'Failed' ELSE 'Completed' END"
         for attempt in (1, 2, 3):
             where = "" if attempt == 1 else " WHERE MOD(s.id, 10) = 3"
-            now = self._ago(f"{(4 - attempt) * 15}")
+            now = self._words.ago(f"{(4 - attempt) * 15}")
             await self.sql(
                 "INSERT INTO webhook_delivery_jobs"
                 " (saga_id, subscription_id, status, attempt_at, attempt_no, worker_id,"
@@ -205,14 +187,14 @@ class Furnished:
                 f" SELECT s.id, s.subscription_id, {done}, {now}, {attempt}, {self._text(worker)},"
                 " CASE WHEN MOD(s.id, 10) IN (3, 7) THEN 503 ELSE 200 END,"
                 f" CASE WHEN MOD(s.id, 10) IN (3, 7) THEN {self._text(error)} END,"
-                f" {self._bytes(excerpt)}, 40 + MOD(s.id * 37, 400), {now}, {now}, {now}"
+                f" {self._words.binary(excerpt.encode())}, 40 + MOD(s.id * 37, 400), {now}, {now}, {now}"
                 f" FROM webhook_delivery_sagas s{where}"
             )
         await self.sql(
             f"UPDATE webhook_delivery_sagas SET attempt_count = CASE WHEN MOD(id, 10) = 3 THEN 3 ELSE 1 END,"
             f" final_error_code = CASE WHEN MOD(id, 10) IN (3, 7) THEN {self._text(error)} END,"
-            f" next_attempt_at = CASE WHEN MOD(id, 10) = 7 THEN {self._ago('-90')} ELSE next_attempt_at END,"
-            f" updated_at = {NOW[self._family]}, status = {status}"
+            f" next_attempt_at = CASE WHEN MOD(id, 10) = 7 THEN {self._words.ago('-90')} ELSE next_attempt_at END,"
+            f" updated_at = {self._words.now}, status = {status}"
         )
         await self.sql(
             "INSERT INTO dead_letters (saga_id, event_id, subscription_id, final_error_code, payload_snapshot)"
@@ -227,21 +209,21 @@ class Furnished:
         )
 
     async def _totals(self) -> None:
-        number = NUMBERS[self._family]
-        for most, of, form, wide in ((1500, "0", MINUTE, 60), (40, "s.id", HOUR, 3600)):
+        words = self._words
+        for most, of, unit, wide in ((1500, "0", "minute", 60), (40, "s.id", "hour", 3600)):
             who = "" if of == "0" else " CROSS JOIN subscriptions s"
-            moment = form[self._family].format(moment=self._ago(f"(n.n - 1) * {wide}"))
-            place = PLACE[self._family].format(moment=moment, wide=wide, places=HOURS_KEPT * 3600 // wide)
+            moment = words.start_of(unit, words.ago(f"(n.seq - 1) * {wide}"))
+            place = PLACE[self._database.family].format(moment=moment, wide=wide, places=HOURS_KEPT * 3600 // wide)
             # A quarter of an hour ago an endpoint went down.
-            down = "CASE WHEN n.n BETWEEN 8 AND 19 THEN 38 - 2 * n.n + MOD(n.n * 7, 9) ELSE MOD(n.n * 7, 5) END"
-            bad = down if of == "0" else "CASE WHEN s.id = 2 THEN 90 + MOD(n.n, 7) ELSE MOD(n.n, 3) END"
+            down = "CASE WHEN n.seq BETWEEN 8 AND 19 THEN 38 - 2 * n.seq + MOD(n.seq * 7, 9) ELSE MOD(n.seq * 7, 5) END"
+            bad = down if of == "0" else "CASE WHEN s.id = 2 THEN 90 + MOD(n.seq, 7) ELSE MOD(n.seq, 3) END"
             where = "" if of == "0" else " WHERE s.id <= 5"
             await self.sql(
                 "INSERT INTO delivery_totals (subscription_id, place, slot, began_at, delivered, failed, dead,"
                 f" within_100ms, within_300ms, within_1s) SELECT {of}, {place}, 1, {moment},"
-                f" ROUND(90 + 45 * SIN(n.n / 9.0)) + MOD(n.n * 13, 17), {bad},"
-                " CASE WHEN MOD(n.n, 17) = 0 THEN 2 ELSE 0 END, 60, 30, 8"
-                f" FROM {number.format(most=most)}{who}{where}"
+                f" ROUND(90 + 45 * SIN(n.seq / 9.0)) + MOD(n.seq * 13, 17), {bad},"
+                " CASE WHEN MOD(n.seq, 17) = 0 THEN 2 ELSE 0 END, 60, 30, 8"
+                f" FROM {words.numbers(most, 'n')}{who}{where}"
             )
         if await self._database.value("SELECT COUNT(*) FROM delivery_lanes") == 0:
             await self._insert("delivery_lanes", subscription_id=1, window_size=512, failures=0)
@@ -250,14 +232,13 @@ class Furnished:
             )
 
     async def _tasks(self) -> None:
-        number = NUMBERS[self._family].format(most=24)
         await self.sql(
             "INSERT INTO sys_pending_tasks (biz_type, biz_key, payload, status, retry_count, result_msg)"
-            " SELECT CASE MOD(n.n, 3) WHEN 0 THEN 'EMAIL_SEND' WHEN 1 THEN 'LABEL_PRINT' ELSE 'REPORT' END,"
-            " CONCAT('order-', n.n), '{\"order\": 7}',"
-            " CASE WHEN n.n < 12 THEN 0 WHEN n.n < 15 THEN 3 WHEN n.n < 20 THEN 2 ELSE 4 END, MOD(n.n, 3),"
-            " CASE WHEN n.n >= 20 THEN 'SMTPServerDisconnected: connection lost' END"
-            f" FROM {number}"
+            " SELECT CASE MOD(n.seq, 3) WHEN 0 THEN 'EMAIL_SEND' WHEN 1 THEN 'LABEL_PRINT' ELSE 'REPORT' END,"
+            " CONCAT('order-', n.seq), '{\"order\": 7}',"
+            " CASE WHEN n.seq < 12 THEN 0 WHEN n.seq < 15 THEN 3 WHEN n.seq < 20 THEN 2 ELSE 4 END, MOD(n.seq, 3),"
+            " CASE WHEN n.seq >= 20 THEN 'SMTPServerDisconnected: connection lost' END"
+            f" FROM {self._words.numbers(24, 'n')}"
         )
 
     async def _deeds(self) -> None:
@@ -280,11 +261,3 @@ class Furnished:
 
     def _text(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"
-
-    def _bytes(self, text: str) -> str:
-        return (
-            f"decode('{text.encode().hex()}', 'hex')" if self._family == "postgresql" else f"x'{text.encode().hex()}'"
-        )
-
-    def _ago(self, seconds: str) -> str:
-        return AGO[self._family].format(seconds=seconds)

@@ -1,6 +1,5 @@
 """Events in the console: found by what one knows of them, and each with its whole story."""
 
-import asyncio
 import html
 import re
 from typing import Any
@@ -11,6 +10,7 @@ from tests.console.conftest import SignIn
 from tests.console.deliveries import HOSTILE, QUOTED, Deliveries, ago
 from tests.console.test_rights import FORM, OPEN
 from tests.console.visitor import Visitor
+from tests.support.busy_writers import busy_writers
 from tests.support.database import Database
 from tidings.console import events
 from tidings.model.explanation import Explanation
@@ -141,22 +141,8 @@ async def test_each_event_of_before_the_first_page_comes_once_while_others_write
 ) -> None:
     before = set(await world.events(180))
     viewer = await sign_in("viewer")
-    writing = True
-
-    async def write() -> None:
-        writer = await world.database.open("event_ingest_writer")
-        while writing:
-            async with writer.transaction() as transaction:
-                for _ in range(3):
-                    await transaction.command("INSERT INTO events (event_type, payload) VALUES ('order.paid', '2')")
-                    await asyncio.sleep(0)
-
-    writers = [asyncio.create_task(write()) for _ in range(2)]
-    try:
+    async with busy_writers(world.database, "order.paid"):
         ids = await all_pages(viewer, f"/events?{query}")
-    finally:
-        writing = False
-        await asyncio.gather(*writers)
     assert len(ids) == len(set(ids))
     assert before <= set(ids)
 

@@ -115,6 +115,17 @@ def once(*answers: bytes) -> Behaviour:
     return behave
 
 
+def keeping(got: list[bytes]) -> Behaviour:
+    """The first request is kept as it came, and answered well."""
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(await read_request(reader))
+        writer.write(OK)
+        await silent(reader, writer)
+
+    return behave
+
+
 async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Says nothing more, and waits for the client to go."""
     while await reader.read(65536):

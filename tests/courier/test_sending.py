@@ -7,7 +7,17 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from tests.courier.endpoints import LOOPBACK_ALLOWED, OK, Endpoint, answering, once, read_request, request, silent
+from tests.courier.endpoints import (
+    LOOPBACK_ALLOWED,
+    OK,
+    Endpoint,
+    answering,
+    keeping,
+    once,
+    read_request,
+    request,
+    silent,
+)
 from tests.support.ports import ReservedPort
 from tests.support.waiting import eventually, wait_until
 from tidings.courier import Courier, Guard
@@ -21,13 +31,7 @@ def head_and_body(raw: bytes) -> tuple[list[bytes], bytes]:
 
 async def test_an_endpoint_gets_the_request_and_its_answer_comes_back(courier: Courier) -> None:
     got: list[bytes] = []
-
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        got.append(await read_request(reader))
-        writer.write(OK)
-        await silent(reader, writer)
-
-    async with Endpoint(behave) as endpoint:
+    async with Endpoint(keeping(got)) as endpoint:
         result = await courier.send(request(endpoint.url, b'{"\\u0000": 1.0 }', webhook_id="msg_1"))
     assert (result.status, result.error_code, result.excerpt, result.retry_after) == (200, None, b"ok", None)
     assert 0 <= result.duration_ms < 5000
@@ -142,14 +146,8 @@ async def test_an_answer_before_the_whole_request_was_read_counts_and_the_connec
 
 async def test_a_request_of_a_mebibyte_arrives_whole(courier: Courier) -> None:
     got: list[bytes] = []
-
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        got.append(await read_request(reader))
-        writer.write(OK)
-        await silent(reader, writer)
-
     body = bytes(range(256)) * 4096
-    async with Endpoint(behave) as endpoint:
+    async with Endpoint(keeping(got)) as endpoint:
         assert (await courier.send(request(endpoint.url, body))).status == 200
     assert head_and_body(got[0])[1].endswith(body[-1000:])
     assert got[0].endswith(body)
@@ -175,15 +173,9 @@ async def test_ipv6_is_called(courier: Courier) -> None:
 
 async def test_a_name_is_called_at_the_address_that_was_checked_and_named_in_the_host_header() -> None:
     got: list[bytes] = []
-
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        got.append(await read_request(reader))
-        writer.write(OK)
-        await silent(reader, writer)
-
     resolver = Resolver(lambda host: [ip_address("127.0.0.1")])
     courier = Courier(Guard(**LOOPBACK_ALLOWED, resolver=resolver))
-    async with Endpoint(behave) as endpoint:
+    async with Endpoint(keeping(got)) as endpoint:
         assert (await courier.send(request(f"http://endpoint.example:{endpoint.port}/"))).status == 200
     await courier.close()
     assert b"host: endpoint.example:%d\r\n" % endpoint.port in got[0]

@@ -31,20 +31,11 @@ from tidings.errors import (
     StatementFailed,
     TransientFailure,
 )
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, ServerAwaited, StepRetried
 
 pytestmark = pytest.mark.slow
 
 shelf = pytest.fixture(opened_shelf)
-
-
-@pytest.fixture
-def told() -> Iterator[list[Notice]]:
-    """Every notice that was given during the test."""
-    notices: list[Notice] = []
-    with listening(notices.append):
-        yield notices
 
 
 @pytest.fixture

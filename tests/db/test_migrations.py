@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from tidings.db.rights import Right, wanted_rights
 from tidings.errors import SchemaError, ServerUnsuitable
 from tidings.flow import ROLE_NAMES
 from tidings.tables import tables_of
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import MigrationStepApplied, Notice, RightsChanged
 
 pytestmark = pytest.mark.slow
@@ -111,13 +110,6 @@ async def site(server: Server) -> AsyncIterator[Site]:
     site = Site(server)
     yield site
     await site.close()
-
-
-@pytest.fixture
-def told() -> Iterator[list[Notice]]:
-    notices: list[Notice] = []
-    with listening(notices.append):
-        yield notices
 
 
 # --- once, twice, together -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tests.support.database import Database
 from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, tidings
 from tidings.db import engine as engine_module
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.db.statements import load_statements
 from tidings.decisions.advancing import Buried
 from tidings.errors import DatabaseError
@@ -24,18 +24,10 @@ from tidings.roles.orchestrator.orchestrator import Orchestrator
 
 pytestmark = pytest.mark.slow
 
-COMMIT = "saga_orchestrator.commit"
+ROLE = "saga_orchestrator"
+COMMIT = f"{ROLE}.commit"
 WRITING = ("mark_applied", "complete_sagas", "retry_sagas", "bury_sagas", "write_dead_letters", "insert_jobs")
 When = Literal["before", "after"]
-
-
-@pytest.fixture
-async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
-    """The role's way to its database, by way of the proxy."""
-    url = proxy.url(engine.url("saga_orchestrator"))
-    opened = await open_engine(url, owner="saga_orchestrator", names=engine.names)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

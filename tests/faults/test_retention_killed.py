@@ -14,7 +14,7 @@ from tests.support.database import Database
 from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, tidings
 from tests.support.waiting import eventually
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
 from tidings.roles.retention import retention
@@ -22,7 +22,8 @@ from tidings.roles.retention.retention import Retention
 
 pytestmark = pytest.mark.slow
 
-COMMIT = "retention.commit"
+ROLE = "retention"
+COMMIT = f"{ROLE}.commit"
 # Only what was begun a round ago is begun anew.
 NOT_OF_A_STEP = {"begin_walk"}
 WRITING = ("remove", "move", "add", "commit")
@@ -81,13 +82,6 @@ class Story:
 
     async def _totals(self) -> dict[str, int]:
         return (await self.scene.totals()).get(LONG_AGO[:10], {})
-
-
-@pytest.fixture
-async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
-    opened = await open_engine(proxy.url(engine.url("retention")), owner="retention", names=engine.names)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

@@ -11,14 +11,15 @@ from tests.support.database import Database
 from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, tidings
 from tidings.db import engine as engine_module
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
 from tidings.roles.router.router import Outcome, Router
 
 pytestmark = pytest.mark.slow
 
-COMMIT = "event_router.commit"
+ROLE = "event_router"
+COMMIT = f"{ROLE}.commit"
 # What a person's command asks, what only the very first pass of an installation does, the look between passes, and what
 # is asked after a loss (tests/roles/router/test_identity.py).
 NOT_OF_A_PASS = {
@@ -27,14 +28,6 @@ NOT_OF_A_PASS = {
     *("clock", "past_events", "decided_among", "correlation_of", "remember_lost"),
 }
 When = Literal["before", "after"]
-
-
-@pytest.fixture
-async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
-    """The role's way to its database, by way of the proxy."""
-    opened = await open_engine(proxy.url(engine.url("event_router")), owner="event_router", names=engine.names)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

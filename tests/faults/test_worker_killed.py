@@ -14,14 +14,13 @@ from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, hurried
 from tests.support.receiver import Answer, Receiver
 from tests.support.waiting import eventually
-from tidings.db import engine as engine_module
 from tidings.db.engine import Engine, open_engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
 from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.worker.worker import Worker
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mortal")]
 
 
 @pytest.fixture
@@ -30,12 +29,6 @@ async def scene(engine: Database) -> AsyncIterator[Scene]:
         scene = Scene(engine, receiver)
         yield scene
         await scene.close()
-
-
-@pytest.fixture(autouse=True)
-def mortal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost connection ends the step, as the end of its process would."""
-    monkeypatch.setattr(engine_module, "_ATTEMPTS", 1)
 
 
 async def attacked(scene: Scene, proxy: FaultProxy, role: str) -> Engine:

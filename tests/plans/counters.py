@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,6 +10,7 @@ from typing import Protocol
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
+from tidings.db.engine import Engine
 
 MEASURED = (
     "event_router",
@@ -54,6 +55,18 @@ class Reads:
     rows: int
     pages: int
     parts: str = ""
+
+    def is_beyond(self, bound: "Reads") -> bool:
+        return self.rows > bound.rows or self.pages > bound.pages
+
+
+def beyond(found: Mapping[str, Reads], bounds: Mapping[str, Reads], when: str) -> list[str]:
+    """What was too much, in words."""
+    return [
+        f"{when}, {what}: {reads}, bound {bounds[what]}"
+        for what, reads in found.items()
+        if reads.is_beyond(bounds[what])
+    ]
 
 
 class Counters(Protocol):
@@ -134,6 +147,14 @@ class MariaDBCounters:
 
     async def _now(self) -> int:
         return int((await self._session.run(_MARIADB))[0][0])
+
+
+async def reads_of(counters: Counters, engine: Engine, work: Callable[[Engine], Awaitable[None]]) -> Reads:
+    """Of this work, which is the engine's last: what a session has read is counted for sure when it has ended."""
+    await counters.start()
+    await work(engine)
+    await engine.close()
+    return await counters.read(engine.owner)
 
 
 async def counters_of(database: Database) -> Counters:

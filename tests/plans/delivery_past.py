@@ -1,6 +1,7 @@
 """Deliveries with a past: so many sagas that have ended, and as many that wait for a turn they do not get yet."""
 
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
 from tidings.flow import OWNER
 
@@ -13,16 +14,15 @@ class Past:
     """Made as the owner of the schema, in a few statements."""
 
     def __init__(self, database: Database, owner: Session, size: int) -> None:
-        self._database, self._owner = database, owner
+        self._database, self._owner, self._words = database, owner, Words(database)
         self.size = size
         self._snapshot: Session | None = None
 
     @classmethod
     async def of(cls, database: Database, size: int) -> "Past":
         past = cls(database, await connect(database.url(OWNER)), size)
-        words = past._words
         for table in TABLES:
-            await past._run(words.keep_statistics.format(table=table))
+            await past._run(past._words.leave_alone(table))
         # One that is busy, one that is paused, one with news, one that fails and was switched off.
         for active, paused in (("true", "false"), ("true", "true"), ("true", "false"), ("false", "false")):
             await past._run(
@@ -30,10 +30,6 @@ class Past:
                 f" VALUES ('*', 'https://a.example/', {active}, true, {paused})"
             )
         return past
-
-    @property
-    def _words(self) -> "type[_PostgresWords] | type[_MariaDBWords]":
-        return _PostgresWords if self._database.family == "postgresql" else _MariaDBWords
 
     async def happen(self) -> None:
         """`size` sagas and twice as many jobs that ended; as many sagas wait in a paused lane, and for another time."""
@@ -72,12 +68,11 @@ class Past:
     async def publish(self, subscription: int | str, count: int, status: str = "Pending", due: str = "") -> int:
         """So many events with a saga each, due now or then; returns the first saga."""
         # No two at the same moment: so many at once are never written.
-        when = self._words.after.format(due=due) if due else self._words.now
+        words = self._words
+        when = words.later(words.moment(due), "id", "microsecond") if due else words.now_of_a_row
         ((last,),) = await self._owner.run("SELECT COALESCE(MAX(id), 0) FROM events")
         ((first,),) = await self._owner.run(f"SELECT COALESCE(MAX(id), 0) + 1 FROM {SAGAS}")
-        await self._run(
-            f"INSERT INTO events (event_type, payload) SELECT 'a', '{{}}' FROM {self._words.numbers(count)}"
-        )
+        await self._run(f"INSERT INTO events (event_type, payload) SELECT 'a', '{{}}' FROM {words.numbers(count)}")
         await self._run(
             f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, status, next_attempt_at)"
             f" SELECT id, {subscription}, 'c', '{status}', {when} FROM events WHERE id > {last} ORDER BY id"
@@ -127,7 +122,7 @@ class Past:
 
     async def analyse(self) -> None:
         for table in TABLES:
-            await self._run(self._words.analyse.format(table=table))
+            await self._run(self._words.analyse(table))
 
     async def hold_a_transaction_open(self) -> None:
         """Somebody's report, a backup, a console that was forgotten: what it could still see is kept."""
@@ -150,27 +145,3 @@ class Past:
 
     async def _run(self, text: str) -> None:
         await self._owner.run(text)
-
-
-class _PostgresWords:
-    keep_statistics = "ALTER TABLE {table} SET (autovacuum_enabled = off)"
-    analyse = "ANALYZE {table}"
-    look_back = ("BEGIN ISOLATION LEVEL REPEATABLE READ",)
-    now = "clock_timestamp()"
-    after = "timestamptz '{due}' + id * interval '1 microsecond'"
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"generate_series(1, {count}) AS g (seq)"
-
-
-class _MariaDBWords:
-    keep_statistics = "ALTER TABLE {table} STATS_AUTO_RECALC = 0"
-    analyse = "ANALYZE TABLE {table}"
-    look_back = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-    now = "UTC_TIMESTAMP(6)"
-    after = "TIMESTAMP '{due} 00:00:00' + INTERVAL id MICROSECOND"
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"seq_1_to_{count}"

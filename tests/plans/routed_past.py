@@ -1,6 +1,7 @@
 """A log with a past: so many events, each routed to two subscriptions but a few, with a stretch of ids never used."""
 
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
 from tidings.flow import OWNER
 
@@ -9,6 +10,10 @@ UNDECIDED = 100
 SUBSCRIBERS = 2
 
 TABLES = ("events", "route_attempts", "webhook_delivery_sagas", "route_holes", "route_dead_letters")
+_COUNT_ON_FROM = {
+    "postgresql": "SELECT setval(pg_get_serial_sequence('{0}.events', 'id'), {1} - 1) WHERE {1} > 1",
+    "mysql": "ALTER TABLE {0}.events AUTO_INCREMENT = {1}",
+}
 
 
 class Past:
@@ -16,6 +21,7 @@ class Past:
 
     def __init__(self, database: Database, owner: Session, admin: Session, size: int) -> None:
         self._database, self._owner, self._admin = database, owner, admin
+        self._words = Words(database)
         self.size = size
         # Half of the events, as many ids as there are events without any, the other half.
         self.first = self.last = 0
@@ -25,8 +31,8 @@ class Past:
     async def of(cls, database: Database, size: int) -> "Past":
         owner, admin = await connect(database.url(OWNER)), await connect(database.admin_url)
         past = cls(database, owner, admin, size)
-        for text in _words(database).keep_statistics:
-            await owner.run(text)
+        for table in TABLES:
+            await owner.run(past._words.leave_alone(table))
         return past
 
     async def open(self) -> None:
@@ -37,10 +43,9 @@ class Past:
         await self.subscribe(SUBSCRIBERS, "order.*")
 
     async def subscribe(self, count: int, event_type: str) -> None:
-        numbers = _words(self._database).numbers(count)
         await self._owner.run(
             "INSERT INTO subscriptions (event_type, callback_url, active, verified)"
-            f" SELECT '{event_type}', 'https://receiver.example/', true, true FROM {numbers}"
+            f" SELECT '{event_type}', 'https://receiver.example/', true, true FROM {self._words.numbers(count)}"
         )
 
     async def happen(self) -> None:
@@ -64,8 +69,8 @@ class Past:
             f" SELECT e.id, s.id, e.correlation_id FROM (SELECT id, correlation_id FROM events WHERE {decided}) e"
             " CROSS JOIN subscriptions s ORDER BY e.id, s.id"
         )
-        for text in _words(self._database).forget_writers:
-            await self._owner.run(text)
+        if self._database.family == "mysql":
+            await self._owner.run("TRUNCATE event_writers")
         await self.stand_at_the_end()
 
     def undecided(self, count: int, after: int = 0) -> list[int]:
@@ -76,8 +81,7 @@ class Past:
     async def publish(self, count: int) -> None:
         payload = """'{"order": 4711}'"""
         await self._owner.run(
-            f"INSERT INTO events (event_type, payload) SELECT 'order.paid', {payload}"
-            f" FROM {_words(self._database).numbers(count)}"
+            f"INSERT INTO events (event_type, payload) SELECT 'order.paid', {payload} FROM {self._words.numbers(count)}"
         )
 
     async def stand_at(self, position: int) -> None:
@@ -96,48 +100,15 @@ class Past:
         await self._owner.run(f"INSERT INTO route_holes (worker_name, lo, hi) VALUES {values}")
 
     async def analyse(self) -> None:
-        for text in _words(self._database).analyse:
-            await self._owner.run(text)
+        for table in TABLES:
+            await self._owner.run(self._words.analyse(table))
 
     async def forget_holes(self) -> None:
         await self._owner.run("DELETE FROM route_holes")
 
     async def _count_on_from(self, number: int) -> None:
-        for text in _words(self._database).count_on_from(self._database.names.schema, number):
-            await self._admin.run(text)
+        await self._admin.run(_COUNT_ON_FROM[self._database.family].format(self._database.names.schema, number))
 
     async def close(self) -> None:
         await self._owner.close()
         await self._admin.close()
-
-
-class _PostgresWords:
-    keep_statistics = tuple(f"ALTER TABLE {table} SET (autovacuum_enabled = off)" for table in TABLES)
-    analyse = tuple(f"ANALYZE {table}" for table in TABLES)
-    forget_writers: tuple[str, ...] = ()
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"generate_series(1, {count})"
-
-    @staticmethod
-    def count_on_from(schema: str, number: int) -> tuple[str, ...]:
-        return (f"SELECT setval(pg_get_serial_sequence('{schema}.events', 'id'), {number - 1}) WHERE {number} > 1",)
-
-
-class _MariaDBWords:
-    keep_statistics = tuple(f"ALTER TABLE {table} STATS_AUTO_RECALC = 0" for table in TABLES)
-    analyse = tuple(f"ANALYZE TABLE {table}" for table in TABLES)
-    forget_writers = ("TRUNCATE event_writers",)
-
-    @staticmethod
-    def numbers(count: int) -> str:
-        return f"seq_1_to_{count}"
-
-    @staticmethod
-    def count_on_from(schema: str, number: int) -> tuple[str, ...]:
-        return (f"ALTER TABLE {schema}.events AUTO_INCREMENT = {number}",)
-
-
-def _words(database: Database) -> type[_PostgresWords] | type[_MariaDBWords]:
-    return _PostgresWords if database.family == "postgresql" else _MariaDBWords

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.counters import Counters, Reads, beyond, counters_of, reads_of
 from tests.plans.delivery_past import Past
 from tests.support.database import Database
 from tidings.db.engine import Engine
@@ -119,8 +119,10 @@ class Deliveries:
     async def reads_of_the_experienced(self, orchestrator: Engine, worker: Engine) -> dict[str, Reads]:
         """All kinds of work in one step, and a claim; each is the last that its session does."""
         await self._work_for_all(BATCH // 2)
-        found = {"claim": await self._counted(worker, self._claim)}
-        found["all at once"] = await self._counted(orchestrator, lambda engine: self._do_all(engine, BATCH // 2))
+        found = {"claim": await reads_of(self._counters, worker, self._claim)}
+        found["all at once"] = await reads_of(
+            self._counters, orchestrator, lambda engine: self._do_all(engine, BATCH // 2)
+        )
         return found
 
     async def _work_for_all(self, count: int) -> None:
@@ -165,14 +167,7 @@ class Deliveries:
         return await self._measured("saga_orchestrator", work)
 
     async def _measured(self, role: str, work: Callable[[Engine], Awaitable[None]]) -> Reads:
-        """What a session has read is counted for sure when it has ended."""
-        return await self._counted(await self._database.open(role), work)
-
-    async def _counted(self, engine: Engine, work: Callable[[Engine], Awaitable[None]]) -> Reads:
-        await self._counters.start()
-        await work(engine)
-        await engine.close()
-        return await self._counters.read(engine.owner)
+        return await reads_of(self._counters, await self._database.open(role), work)
 
     async def _reset(self, engine: Engine) -> None:
         assert (await Cleaner(engine, 3, batch=BATCH, patience=0).step()).reset == BATCH
@@ -208,25 +203,17 @@ SIZES = of_sizes(
 )
 
 
-def beyond(found: dict[str, Reads], when: str, bounds: dict[str, Reads] = BOUNDS) -> list[str]:
-    return [
-        f"{when}, {what}: {reads}, bound {bounds[what]}"
-        for what, reads in found.items()
-        if reads.rows > bounds[what].rows or reads.pages > bounds[what].pages
-    ]
-
-
 @SIZES
 async def test_what_is_read_does_not_depend_on_the_past_nor_on_the_backlog(deliveries: Deliveries) -> None:
     """r01 §10.1, r02 §5.1: no table scan, and nothing that grows."""
     experienced = [await deliveries.experienced(role) for role in ("saga_orchestrator", "job_worker")]
     await deliveries.past.happen()
-    wrong = beyond(await deliveries.reads_of_the_experienced(*experienced), "planned while there was little")
+    wrong = beyond(await deliveries.reads_of_the_experienced(*experienced), BOUNDS, "planned while there was little")
     await deliveries.past.settle()
-    wrong += beyond(await deliveries.reads_of_every_kind(), "never analysed")
+    wrong += beyond(await deliveries.reads_of_every_kind(), BOUNDS, "never analysed")
     await deliveries.past.analyse()
-    wrong += beyond(await deliveries.reads_of_every_kind(), "analysed")
-    wrong += beyond({"claim": await deliveries.reads_of_a_claim(deliveries.past.size)}, "with many waiting")
+    wrong += beyond(await deliveries.reads_of_every_kind(), BOUNDS, "analysed")
+    wrong += beyond({"claim": await deliveries.reads_of_a_claim(deliveries.past.size)}, BOUNDS, "with many waiting")
     assert not wrong
 
 
@@ -242,7 +229,7 @@ async def test_a_transaction_that_is_held_open_makes_nothing_slower(
     await deliveries.warm_up()
     found = await deliveries.reads_of_every_kind(hinted=True)
     del found["reset"]
-    assert not beyond(found, "under an old snapshot")
+    assert not beyond(found, BOUNDS, "under an old snapshot")
 
 
 LANES_THAT_HANG = 500
@@ -260,7 +247,7 @@ async def test_neither_lanes_that_hang_nor_what_they_hold_make_a_step_dearer(del
     await deliveries.past.publish(2, deliveries.past.size, due="2019-01-01")
     await deliveries.past.hang(LANES_THAT_HANG)
     found = await deliveries.reads_beside_hanging_lanes()
-    assert not beyond(found, f"beside {LANES_THAT_HANG} that hang", BOUNDS_BESIDE_THEM)
+    assert not beyond(found, BOUNDS_BESIDE_THEM, f"beside {LANES_THAT_HANG} that hang")
 
 
 PAGE = 50
@@ -291,6 +278,6 @@ async def test_a_page_of_any_list_is_all_that_is_read(deliveries: Deliveries) ->
             await deliveries.past.analyse()
         for name, look in lists.items():
             reads = await deliveries.reads_of_a_look(look)
-            if reads.rows > BOUND_OF_A_PAGE.rows or reads.pages > BOUND_OF_A_PAGE.pages:
+            if reads.is_beyond(BOUND_OF_A_PAGE):
                 wrong.append(f"{name}, {'analysed' if known else 'never analysed'}: {reads}")
     assert not wrong

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.counters import Counters, Reads, beyond, counters_of
 from tests.plans.routed_past import Past
 from tests.support.database import Database
 from tidings.db.engine import Engine
@@ -97,14 +97,6 @@ def of_sizes(**sizes: list[pytest.MarkDecorator]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("passes", params, indirect=True)
 
 
-def beyond(bounds: dict[str, Reads], found: dict[str, Reads], when: str) -> list[str]:
-    return [
-        f"{when}, {what}: {reads}, bound {bounds[what]}"
-        for what, reads in found.items()
-        if reads.rows > bounds[what].rows or reads.pages > bounds[what].pages
-    ]
-
-
 @of_sizes(
     ten_thousand=[pytest.mark.slow],
     a_hundred_thousand=[pytest.mark.slow],
@@ -114,10 +106,10 @@ async def test_what_a_pass_reads_does_not_depend_on_the_length_of_the_log(passes
     experienced = await passes.experienced_router()
     await passes.past.happen()
     await passes.past.publish(BATCH)
-    wrong = beyond(BOUNDS, {"new events": await passes.reads(*experienced)}, "planned while there was nothing")
-    wrong += beyond(BOUNDS, await passes.reads_of_every_kind(), "never analysed")
+    wrong = beyond({"new events": await passes.reads(*experienced)}, BOUNDS, "planned while there was nothing")
+    wrong += beyond(await passes.reads_of_every_kind(), BOUNDS, "never analysed")
     await passes.past.analyse()
-    wrong += beyond(BOUNDS, await passes.reads_of_every_kind(), "analysed")
+    wrong += beyond(await passes.reads_of_every_kind(), BOUNDS, "analysed")
     assert not wrong
 
 
@@ -127,4 +119,4 @@ async def test_a_change_of_configuration_costs_one_look_at_each_subscription(pas
     await passes.past.happen()
     await passes.past.subscribe(SUBSCRIPTIONS, "other.*")
     reads = await passes.reads(*await passes.router(), Outcome.IDLE)
-    assert not beyond({"idle": BOUND_OF_RELOADING}, {"idle": reads}, "reloading")
+    assert not reads.is_beyond(BOUND_OF_RELOADING), reads

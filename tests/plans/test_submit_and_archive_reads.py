@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.counters import Counters, Reads, beyond, counters_of
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.queue import HISTORY, TASKS, Queue
 from tidings.db.engine import Engine
 from tidings.decisions.submitting import accept_task
@@ -15,10 +16,6 @@ from tidings.roles.task_producer.operations import TaskProducerOperations
 
 pytestmark = pytest.mark.slow
 
-NUMBERS = {
-    "postgresql": "(SELECT n FROM generate_series(1, {0}) n) g",
-    "mariadb": "(SELECT seq AS n FROM seq_1_to_{0}) g",
-}
 OLD = 40
 # The same for every size. On PostgreSQL a row that is found, locked and moved is read by several statements.
 BOUNDS = {
@@ -39,13 +36,13 @@ async def counters(engine: Database) -> AsyncIterator[Counters]:
 
 async def fill(engine: Database, size: int) -> None:
     """Tasks of every status, touched just now, and as many in the history."""
-    numbers = NUMBERS[engine.kind].format(size)
+    numbers = Words(engine).numbers(size)
     await engine.sql(
         f"INSERT INTO {TASKS} (biz_type, biz_key, status, next_run_time)"
-        f" SELECT 'MAIL', CONCAT('past ', g.n), MOD(g.n, 5), '2020-01-01' FROM {numbers}"
+        f" SELECT 'MAIL', CONCAT('past ', seq), MOD(seq, 5), '2020-01-01' FROM {numbers}"
     )
     await engine.sql(
-        f"INSERT INTO {HISTORY} (id, biz_type, biz_key, status) SELECT 1000000000 + g.n, 'MAIL', 'x', 2 FROM {numbers}"
+        f"INSERT INTO {HISTORY} (id, biz_type, biz_key, status) SELECT 1000000000 + seq, 'MAIL', 'x', 2 FROM {numbers}"
     )
 
 
@@ -80,7 +77,4 @@ async def test_what_is_read_does_not_depend_on_how_many_tasks_there_are(
     # Every fifth task of the past has succeeded.
     keys = [f"past {number}" for number in range(2, 5 * OLD, 5)]
     found["replace"] = await reads("task_producer", lambda opened: submit(opened, replace=True), OLD)
-    beyond = {
-        name: read for name, read in found.items() if read.rows > BOUNDS[name].rows or read.pages > BOUNDS[name].pages
-    }
-    assert not beyond
+    assert not beyond(found, BOUNDS, f"among {size:,}")

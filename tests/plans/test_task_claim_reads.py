@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.counters import Counters, Reads, beyond, counters_of, reads_of
 from tests.roles.task_worker.scene import Scene
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
 from tidings.db.engine import Engine
 from tidings.decisions.finishing import Finish
@@ -42,15 +43,13 @@ class Past:
     def __init__(self, database: Database, owner: Session, size: int) -> None:
         self.size = size
         self.scene = Scene(database)
-        self._owner = owner
-        self._is_postgresql = database.family == "postgresql"
+        self._owner, self._words = owner, Words(database)
         self._keys = 0
 
     @classmethod
     async def of(cls, database: Database, size: int) -> "Past":
         past = cls(database, await connect(database.url(OWNER)), size)
-        keep = "SET (autovacuum_enabled = off)" if past._is_postgresql else "STATS_AUTO_RECALC = 0"
-        await past._owner.run(f"ALTER TABLE {TABLE} {keep}")
+        await past._owner.run(past._words.leave_alone(TABLE))
         return past
 
     async def happen(self) -> None:
@@ -70,18 +69,16 @@ class Past:
     ) -> None:
         """Spread over the priorities; no two due at the same moment."""
         self._keys += 1
-        due = f"{self.scene.ago(due_since)} + " + (
-            "seq * interval '1 microsecond'" if self._is_postgresql else "INTERVAL seq MICROSECOND"
-        )
-        key = f"'{self._keys}-' || seq" if self._is_postgresql else f"CONCAT('{self._keys}-', seq)"
+        words = self._words
+        due = words.later(words.ago(due_since), "seq", "microsecond")
         await self._owner.run(
             f"INSERT INTO {TABLE} (biz_type, biz_key, status, priority, payload, next_run_time, updated_at)"
-            f" SELECT '{biz_type}', {key}, {status}, MOD(seq, {PRIORITIES}), '{{}}', {due},"
-            f" {self.scene.ago(silent_for)} FROM {self.scene.numbers(count)}"
+            f" SELECT '{biz_type}', CONCAT('{self._keys}-', seq), {status}, MOD(seq, {PRIORITIES}), '{{}}', {due},"
+            f" {words.ago(silent_for)} FROM {words.numbers(count)}"
         )
 
     async def analyse(self) -> None:
-        await self._owner.run(f"ANALYZE {TABLE}" if self._is_postgresql else f"ANALYZE TABLE {TABLE}")
+        await self._owner.run(self._words.analyse(TABLE))
 
     async def close(self) -> None:
         await self._owner.close()
@@ -120,7 +117,7 @@ class Tasks:
         return engine
 
     async def reads_of_the_experienced(self, engine: Engine) -> dict[str, Reads]:
-        return {"claim": await self._counted(engine, lambda engine: self._claim(engine, wary=False))}
+        return {"claim": await reads_of(self._counters, engine, lambda engine: self._claim(engine, wary=False))}
 
     async def _claim(self, engine: Engine, *, wary: bool, count: int = BATCH) -> None:
         claimer = Claimer(engine, "w")
@@ -154,14 +151,7 @@ class Tasks:
         assert len(await DepthObserver.step(engine, lambda observer: observer.tasks(5_000))) == 3
 
     async def _measured(self, role: str, work: Callable[[Engine], Awaitable[None]]) -> Reads:
-        """What a session has read is counted for sure when it has ended."""
-        return await self._counted(await self._database.open(role), work)
-
-    async def _counted(self, engine: Engine, work: Callable[[Engine], Awaitable[None]]) -> Reads:
-        await self._counters.start()
-        await work(engine)
-        await engine.close()
-        return await self._counters.read(engine.owner)
+        return await reads_of(self._counters, await self._database.open(role), work)
 
 
 @pytest.fixture
@@ -171,14 +161,6 @@ async def tasks(throwaway: Database, request: pytest.FixtureRequest) -> AsyncIte
     yield Tasks(throwaway, past, counters)
     await past.close()
     await counters.close()
-
-
-def beyond(found: dict[str, Reads], when: str) -> list[str]:
-    return [
-        f"{when}, {what}: {reads}, bound {BOUNDS[what]}"
-        for what, reads in found.items()
-        if reads.rows > BOUNDS[what].rows or reads.pages > BOUNDS[what].pages
-    ]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +176,8 @@ async def test_what_is_read_does_not_depend_on_how_many_tasks_there_are(tasks: T
     """Rows read per claim the same at 1 thousand and 1 million, 10 priorities, on both engines."""
     experienced = await tasks.experienced()
     await tasks.past.happen()
-    wrong = beyond(await tasks.reads_of_the_experienced(experienced), "planned while there was little")
-    wrong += beyond(await tasks.reads_of_every_kind(), "never analysed")
+    wrong = beyond(await tasks.reads_of_the_experienced(experienced), BOUNDS, "planned while there was little")
+    wrong += beyond(await tasks.reads_of_every_kind(), BOUNDS, "never analysed")
     await tasks.past.analyse()
-    wrong += beyond(await tasks.reads_of_every_kind(), "analysed")
+    wrong += beyond(await tasks.reads_of_every_kind(), BOUNDS, "analysed")
     assert not wrong

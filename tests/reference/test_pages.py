@@ -6,10 +6,10 @@ import pytest
 
 import tidings
 from tests.decisions.test_retrying import WORKED
-from tidings.cli.reference import leaves
 from tidings.db.accounts import ALL_ROLES
 from tidings.processes import retry_policy, task_limits
 from tidings.reference import PAGES, stale_pages
+from tidings.reference.command_line import leaves
 from tidings.reference.metrics import VALUES, exported
 from tidings.reference.retries import ATTEMPTS, DELIVERIES, RETRIES, TASKS
 from tidings.settings import load_settings

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import get_type_hints
 
 from tests.settings.loading import loaded
+from tidings.reference.settings import settings_reference
 from tidings.settings.assembly import defaults_text
 from tidings.settings.catalog import all_settings
-from tidings.settings.reference import settings_reference
 from tidings.settings.sections import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/reference/settings.md"

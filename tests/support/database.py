@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from tests.support.emptying import Emptier
+from tests.support.fault_proxy import FaultProxy
 from tests.support.pgbouncer import PooledPostgresServer
 from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.accounts import ALL_ROLES
@@ -57,9 +58,10 @@ class Database:
         urls = {f"TIDINGS_DATABASE_URL_{role.upper()}": self.url(role) for role in ALL_ROLES}
         return {**urls, "TIDINGS_SCHEMA": self.names.schema, "TIDINGS_PREFIX": self.names.prefix}
 
-    async def open(self, role: str, **options: Any) -> Engine:
+    async def open(self, role: str, through: FaultProxy | None = None, **options: Any) -> Engine:
         """Connects as this role; `admin` is the server's superuser."""
         url = self.admin_url if role == "admin" else self.url(role)
+        url = through.url(url) if through else url
         engine = await open_engine(url, owner=role, names=self.names, **options)
         self._opened.append(engine)
         return engine

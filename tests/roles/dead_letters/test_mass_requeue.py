@@ -3,14 +3,12 @@
 import asyncio
 import datetime
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from tests.roles.dead_letters.scene import EVER, EVERYTHING, NEVER, SAGAS, Scene
 from tests.support.fault_proxy import CUT, Fault, FaultProxy
 from tidings.db import engine as engine_module
-from tidings.db.engine import open_engine
 from tidings.errors import DatabaseError, InputRefused, NotFound
 from tidings.model.dead_letter import MassRequeueStatus
 from tidings.roles.dead_letters.operations import DeadLetterOperations, Filter, MassRequeue
@@ -18,7 +16,6 @@ from tidings.roles.dead_letters.requeueing import (
     MOST_AT_ONCE,
     begin,
     cancel,
-    everything_until,
     go_on,
     look,
     preview,
@@ -68,7 +65,6 @@ async def test_to_begin_only_stores_what_is_to_be_done(scene: Scene) -> None:
     assert (row["position"], row["last_id"]) == (0, letters[-1])
     assert await scene.next_generation() == []
     assert await scene.audited() == [("ann", "mass_requeue.begun", f"mass_requeue:{mass_id}")]
-    assert await DeadLetterOperations.step(scene.engine, lambda operations: operations.running_mass()) == [mass_id]
 
 
 @pytest.mark.parametrize("rate", [0, -1, 10_001])
@@ -155,7 +151,6 @@ async def test_filters_take_what_they_name_and_nothing_else(scene: Scene) -> Non
         Filter(january[4], NEVER): set(),
         Filter(EVER, NEVER, error_code="TIMEOUT"): set(),
         Filter(EVER, NEVER, subscription_id=99): set(),
-        everything_until(january[2]): {*of_one},
     }
     for filter, expected in cases.items():
         assert (await preview(scene.engine, filter)).total == len(expected)
@@ -218,20 +213,13 @@ async def test_two_that_run_it_at_once_never_double(scene: Scene) -> None:
     assert len(await scene.next_generation()) == 300
 
 
-@pytest.fixture
-def proxy(scene: Scene) -> Iterator[FaultProxy]:
-    with FaultProxy(scene.database.server.port, scene.database.kind) as proxy:
-        yield proxy
-
-
 @pytest.mark.slow
 async def test_killed_anywhere_in_the_middle_it_is_gone_on_with_and_nothing_is_doubled(
     scene: Scene, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catalogue H4: before and after each of its statements, and in its commit; what was counted is what was done."""
     subscription = await scene.subscription()
-    url = proxy.url(scene.database.url("dead_letter_operator"))
-    attacked = await open_engine(url, owner="dead_letter_operator", names=scene.database.names)
+    attacked = await scene.database.open("dead_letter_operator", through=proxy)
     await scene.letters(subscription, 3)
     mass_id = await begin(scene.engine, EVERYTHING, 10, "ann")
     proxy.clear()

@@ -1,12 +1,12 @@
 """The ingest as a role of its own, on both engines."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.roles.ingest import service
 from tidings.roles.ingest.service import Ingest
 
@@ -21,15 +21,9 @@ async def ingest(engine: Database) -> AsyncIterator[Ingest]:
 
 
 @pytest.fixture
-def proxy(engine: Database) -> Iterator[FaultProxy]:
-    with FaultProxy(engine.server.port, engine.kind) as proxy:
-        yield proxy
-
-
-@pytest.fixture
 async def through_proxy(engine: Database, proxy: FaultProxy) -> AsyncIterator[Engine]:
     """The writer's engine, by way of the proxy."""
-    writer = await open_engine(proxy.url(engine.url(WRITER)), owner=WRITER, names=engine.names)
+    writer = await engine.open(WRITER, through=proxy)
     yield writer
     await writer.close()
 

@@ -1,18 +1,18 @@
 """Tasks and workers: what the tests of the task worker start from. Time is moved by data."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.support.at_work import at_work
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.waiting import eventually
 from tidings.db.engine import Engine
 from tidings.decisions.retrying import Backoff
 from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
-from tidings.runtime.loop import keep_going
 from tidings.tasks import Handlers
 from tidings.tasks.handlers import Terms
 
@@ -44,32 +44,21 @@ class Scene:
         ]
         given = {
             "biz_type": f"'{biz_type}'",
-            "biz_key": self.text(f"{first}", "seq"),
+            "biz_key": f"CONCAT({first}, '-', seq)",
             "payload": "'" + json.dumps(payload).replace("'", "''") + "'",
-            "next_run_time": self.ago(due_since),
+            "next_run_time": self.words.ago(due_since),
             **{name: str(value) for name, value in columns.items()},
         }
         await self.database.sql(
             f"INSERT INTO sys_pending_tasks ({', '.join(given)}) SELECT {', '.join(given.values())}"
-            f" FROM {self.numbers(count)} ORDER BY seq"
+            f" FROM {self.words.numbers(count)} ORDER BY seq"
         )
         rows = await self.sql(f"SELECT id FROM sys_pending_tasks WHERE id >= {first} ORDER BY id")
         return [row["id"] for row in rows]
 
-    def numbers(self, count: int) -> str:
-        return f"generate_series(1, {count}) AS g (seq)" if self._is_postgresql else f"seq_1_to_{count}"
-
-    def text(self, *parts: str) -> str:
-        return f"concat({', '.join(parts)})" if not self._is_postgresql else " || '-' || ".join(parts)
-
-    def ago(self, seconds: float) -> str:
-        if self._is_postgresql:
-            return f"clock_timestamp() - interval '{seconds} seconds'"
-        return f"UTC_TIMESTAMP(6) - INTERVAL {round(seconds * 1_000_000)} MICROSECOND"
-
     @property
-    def _is_postgresql(self) -> bool:
-        return self.database.family == "postgresql"
+    def words(self) -> Words:
+        return Words(self.database)
 
     async def task(self, id: int) -> dict[str, Any]:
         (row,) = await self.sql(f"SELECT * FROM sys_pending_tasks WHERE id = {id}")
@@ -87,14 +76,14 @@ class Scene:
     async def grow_silent(self, *ids: int, seconds: float = 3600) -> None:
         """As if the last sign of life had been given so long ago."""
         listed = ", ".join(map(str, ids))
-        await self.sql(f"UPDATE sys_pending_tasks SET updated_at = {self.ago(seconds)} WHERE id IN ({listed})")
+        await self.sql(f"UPDATE sys_pending_tasks SET updated_at = {self.words.ago(seconds)} WHERE id IN ({listed})")
 
     async def rescue(self, *ids: int) -> None:
         """As the rescuer does."""
         listed = ", ".join(map(str, ids))
         await self.sql(
             "UPDATE sys_pending_tasks SET status = 3, version = version + 1, retry_count = retry_count + 1,"
-            f" result_msg = 'Task timed out (Worker crashed?)', next_run_time = {self.ago(0)}"
+            f" result_msg = 'Task timed out (Worker crashed?)', next_run_time = {self.words.ago(0)}"
             f" WHERE id IN ({listed}) AND status = 1"
         )
 
@@ -108,17 +97,8 @@ class Scene:
             engine, handlers, f"w{self.workers}", replace(LIMITS, terms=replace(TERMS, **terms), **limits)
         )
 
-    @asynccontextmanager
-    async def working(self, *workers: TaskWorker) -> AsyncIterator[None]:
-        stopping = asyncio.Event()
-        going = [asyncio.create_task(keep_going("task-worker", one.step, stopping)) for one in workers]
-        try:
-            yield
-        finally:
-            stopping.set()
-            await asyncio.gather(*going)
-            for one in workers:
-                await one.close()
+    def working(self, *workers: TaskWorker) -> AbstractAsyncContextManager[None]:
+        return at_work("task-worker", *workers)
 
     async def work_off(self, *workers: TaskWorker, what: str = "all tasks to end", timeout: float = 20) -> None:
         """Until nothing is due and nothing runs."""
@@ -126,7 +106,7 @@ class Scene:
         async def is_over() -> bool:
             rows = await self.sql(
                 "SELECT COUNT(*) AS left_over FROM sys_pending_tasks"
-                f" WHERE status = 1 OR (status IN (0, 3) AND next_run_time <= {self.ago(0)})"
+                f" WHERE status = 1 OR (status IN (0, 3) AND next_run_time <= {self.words.ago(0)})"
             )
             return not rows[0]["left_over"]
 

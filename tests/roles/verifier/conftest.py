@@ -1,14 +1,12 @@
-"""A scene for every test of the verifier, and what was told meanwhile."""
+"""A scene for every test of the verifier."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.roles.verifier.scene import Scene
 from tests.support.database import Database
 from tests.support.receiver import Receiver
-from tidings.telemetry.bus import listening
-from tidings.telemetry.notices import Notice
 
 
 @pytest.fixture
@@ -17,10 +15,3 @@ async def scene(engine: Database) -> AsyncIterator[Scene]:
         scene = Scene(engine, receiver)
         yield scene
         await scene.close()
-
-
-@pytest.fixture
-def told() -> Iterator[list[Notice]]:
-    heard: list[Notice] = []
-    with listening(heard.append):
-        yield heard
