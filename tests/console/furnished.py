@@ -260,4 +260,6 @@ class Furnished:
         return str(value).lower() if isinstance(value, bool | int) else self._text(str(value))
 
     def _text(self, text: str) -> str:
-        return "'" + text.replace("'", "''") + "'"
+        # On MariaDB the backslash, which JSON has before a quotation mark, is an escape.
+        kept = text if self._database.family == "postgresql" else text.replace("\\", "\\\\")
+        return "'" + kept.replace("'", "''") + "'"
