@@ -27,9 +27,10 @@ from tidings.roles.subscriptions import actions
 ACTOR = "chaos"
 # How long after a restart of the server, and after a cut, clients may still be finding their way back.
 AFTERMATH, WAY_BACK = 3.0, 1.0
-# How long the server is away at least, so that requests end meanwhile whose reports must be kept.
-AWAY = 0.7
-ENOUGH_UNDER_WAY, LONGEST_WAIT_FOR_WORK = 3, 3.0
+# How long the server is away at least: longer than slow endpoints take, so that what was under way has ended meanwhile
+# and its report must be kept.
+AWAY = 1.0
+ENOUGH_UNDER_WAY, LONGEST_WAIT_FOR_WORK = 3, 8.0
 LETTERS_AT_ONCE = 8
 # When we ourselves come so much too late to our turn, others do as well.
 TURN, LONGEST_STALL = 0.2, 1.0
