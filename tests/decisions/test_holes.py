@@ -5,7 +5,7 @@ visible before their writer is gone, lost connections, renamed writers, passes t
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
@@ -248,14 +248,18 @@ class Histories(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def a_witness_loses_its_connection(self, which: int) -> None:
-        self.readers[which].holes = unwitnessed(self.readers[which].holes)
+        self._between_passes(which, unwitnessed)
 
     @rule(which=st.integers(0, 1))
     def a_reader_looks_who_is_writing(self, which: int) -> None:
+        seen = InFlight(frozenset(self.world.open), frozenset(self.world.nameless))
+        self._between_passes(which, lambda holes: witnessed(holes, seen))
+
+    def _between_passes(self, which: int, change: Callable[[Holes], Holes]) -> None:
+        """What a pass began with is what it settles."""
         reader = self.readers[which]
         if self.passing is None or self.passing.reader is not reader:
-            seen = InFlight(frozenset(self.world.open), frozenset(self.world.nameless))
-            reader.holes = witnessed(reader.holes, seen)
+            reader.holes = change(reader.holes)
 
     @precondition(lambda self: self.passing is None)
     @rule(which=st.integers(0, 1), limit=st.integers(1, 12), most=st.integers(1, 6))

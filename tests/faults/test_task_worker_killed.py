@@ -92,9 +92,8 @@ async def until_dead(worker: TaskWorker, proxy: FaultProxy) -> None:
     if not proxy.fired:
         await proxy.until_fired(5)
     worker._heartbeat._stopping.set()
-    tasks = [
-        task for task in (*(run.work for run in worker._running), worker._finisher._outbox._work) if task is not None
-    ]
+    runs, outbox = worker._hands._running, worker._finisher._outbox._work
+    tasks = [task for task in (*(run.work for run in runs), outbox) if task is not None]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -115,8 +114,8 @@ async def test_a_task_worker_that_dies_at_any_statement_leaves_nothing_undone(
         *[("LATER", 3, "later", 1)] * 2,
     ]
     everything = load_statements("tidings.roles.task_worker", undisturbed._claimer._engine.dialect).keys()
-    # Asked only by who is alone for a while, lost a fence, lives long or gives back.
-    seldom = {"candidates", "finished", "beat", "give_back"}
+    # Asked only by who is alone for a while, lost a race or a fence, lives long or gives back.
+    seldom = {"candidates", "claimed", "finished", "beat", "give_back"}
     assert {name.removeprefix("task_worker.") for name in seen} == everything - seldom | {"begin", "commit"}
     wrong = []
     for fault in [Fault(name, CUT, when) for name in seen]:

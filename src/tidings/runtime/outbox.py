@@ -7,6 +7,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from tidings.errors import TidingsError
@@ -14,7 +15,8 @@ from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import ReportDelayed
 
 BATCH = 500
-# After a batch of so many, and not all at once, the next one gathers for so long: twice as many cost little more.
+# After a batch of so many, and not all at once, the next one gathers for so long or until it is full: twice as many
+# cost little more.
 MANY, SECONDS_GATHERING = 32, 0.025
 LONGEST_PAUSE = 2.0
 
@@ -30,7 +32,7 @@ class Outbox(Generic[Done, Undone]):
         self._say = say
         self._done: list[Done] = []
         self._undone: list[Undone] = []
-        self._news = asyncio.Event()
+        self._news, self._full = asyncio.Event(), asyncio.Event()
         self._closing = False
         self._work: asyncio.Task[None] | None = None
 
@@ -48,6 +50,8 @@ class Outbox(Generic[Done, Undone]):
     def was_done(self, one: Done) -> None:
         self._done.append(one)
         self._news.set()
+        if len(self._done) == BATCH:
+            self._full.set()
 
     def was_not_begun(self, one: Undone) -> None:
         self._undone.append(one)
@@ -57,6 +61,7 @@ class Outbox(Generic[Done, Undone]):
         """Waits until everything is heard, for `deadline` seconds at most."""
         self._closing = True
         self._news.set()
+        self._full.set()
         if self._work is not None:
             await asyncio.wait([self._work], timeout=deadline)
             self._work.cancel()
@@ -81,5 +86,11 @@ class Outbox(Generic[Done, Undone]):
             began = time.monotonic()
             await self._say(done, undone)
             del self._done[: len(done)], self._undone[: len(undone)]
-            if MANY <= len(done) < BATCH and not self._closing:
-                await asyncio.sleep(max(0.0, began + SECONDS_GATHERING - time.monotonic()))
+            if MANY <= len(done) < BATCH:
+                await self._gather(began + SECONDS_GATHERING)
+
+    async def _gather(self, until: float) -> None:
+        if len(self._done) < BATCH and not self._closing:
+            self._full.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), max(0.0, until - time.monotonic()))

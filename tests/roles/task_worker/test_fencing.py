@@ -104,9 +104,10 @@ async def test_a_worker_that_stops_waits_for_its_handlers_and_gives_back_what_it
         await release.wait()
 
     worker = await scene.worker(handlers)
-    worker._pace["A"] = 0.001  # quick, as far as it knows: it claims ahead
+    worker._hands._pace["A"] = 0.001  # quick, as far as it knows: it claims ahead
     await worker.step()
-    assert (worker.in_flight, (await scene.statuses())[1]) == (2, 40)
+    await eventually(lambda: worker.in_flight == 2, what="the first two to begin")
+    assert await scene.statuses() == {1: 40}
     closing = asyncio.create_task(worker.close())
     await eventually(lambda: any(isinstance(one, TasksGivenBack) for one in told), what="the rest to be given back")
     assert await scene.statuses() == {0: 38, 1: 2}
@@ -130,6 +131,7 @@ async def test_a_handler_that_does_not_end_within_the_grace_counts_as_a_failed_t
 
     worker = await scene.worker(handlers, grace=0.1)
     await worker.step()
+    await eventually(lambda: worker.in_flight == 1, what="it to begin")
     await worker.close()
     row = await scene.task(task)
     assert (row["status"], row["retry_count"]) == (3, 1)

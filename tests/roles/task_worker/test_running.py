@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import threading
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,6 +194,51 @@ async def test_a_coroutine_that_is_out_of_time_is_cancelled_and_has_failed(scene
     row = await outcome(scene, handlers)
     assert (row["status"], row["result_msg"]) == (3, "The handler did not end within 0.1 s")
     assert cancelled.is_set()
+
+
+async def test_a_task_feels_nothing_of_the_one_before_it(scene: Scene) -> None:
+    """Quick ones run one after the other in the same event-loop task: what the first leaves there is its own."""
+    handlers, seen, variable = Handlers(), list[tuple[str, int]](), ContextVar("variable", default="clean")
+
+    @handlers.task("A", timeout=0.2, visibility_timeout=60, concurrency=1)
+    async def handle(payload: dict[str, str]) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        seen.append((variable.get(), me.cancelling()))
+        match payload["does"]:
+            case "sets":
+                variable.set("dirty")
+            case "hangs":
+                await asyncio.Event().wait()
+            case "cancels":
+                me.cancel()
+
+    for does in ("sets", "nothing", "hangs", "nothing", "cancels", "nothing"):
+        await scene.submit(payload={"does": does})
+    await scene.work_off(await scene.worker(handlers))
+    assert seen == [("clean", 0)] * 6
+    assert await scene.statuses() == {2: 5, 3: 1}
+
+
+async def test_handlers_that_never_wait_leave_turns_to_others(scene: Scene) -> None:
+    await scene.submit(count=30)
+    handlers, turns, turns_at = Handlers(), 0, list[int]()
+
+    @handlers.task("A", concurrency=1)
+    async def handle(payload: object) -> None:
+        turns_at.append(turns)
+        threading.Event().wait(0.002)
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    others = asyncio.create_task(take_turns())
+    await scene.work_off(await scene.worker(handlers))
+    others.cancel()
+    assert len({*turns_at}) >= 5
 
 
 async def test_a_thread_that_is_out_of_time_has_failed_and_keeps_its_slot_until_it_ends(

@@ -55,8 +55,7 @@ class Claimer:
         self._unsure.clear()
         lost = len(found) - len(tasks)
         self._be_wary(lost)
-        order = {one.id: place for place, one in enumerate(found)}
-        return Claim(tuple(sorted(tasks, key=lambda task: order[task.id])), lost)
+        return Claim(tuple(tasks), lost)
 
     async def settle(self) -> None:
         """No claim follows: what the last one may have got is given back."""

@@ -7,23 +7,26 @@
        AND priority > stretches.lowest - 1 AND priority < stretches.highest + 1
      ORDER BY priority, next_run_time, id LIMIT 1};
 
--- candidates: what is due in each lane, longest due first; only read
+-- candidates: what is due in each lane, longest due first; only read, with all that a handler needs
 {each lanes(biz_type, priority, room):
-    SELECT id, version, status, priority, next_run_time FROM sys_pending_tasks FORCE INDEX (idx_task_claim)
+    SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
+           correlation_id
+      FROM sys_pending_tasks FORCE INDEX (idx_task_claim)
      WHERE claimable = 1 AND biz_type = lanes.biz_type AND priority = lanes.priority
        AND next_run_time <= UTC_TIMESTAMP(6)
      ORDER BY next_run_time, id LIMIT lanes.room};
 
 -- free_candidates: the same without those that somebody else is claiming at this moment
 {each lanes(biz_type, priority, room):
-    SELECT id, version, status, priority, next_run_time FROM sys_pending_tasks FORCE INDEX (idx_task_claim)
+    SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
+           correlation_id
+      FROM sys_pending_tasks FORCE INDEX (idx_task_claim)
      WHERE claimable = 1 AND biz_type = lanes.biz_type AND priority = lanes.priority
        AND next_run_time <= UTC_TIMESTAMP(6)
      ORDER BY next_run_time, id LIMIT lanes.room FOR UPDATE SKIP LOCKED};
 
 -- claimed: those that this worker got
-SELECT id, biz_type, biz_key, payload, retry_count, max_retries, version, correlation_id
-  FROM sys_pending_tasks FORCE INDEX (PRIMARY)
+SELECT id FROM sys_pending_tasks FORCE INDEX (PRIMARY)
  WHERE id {in :ids} AND status = 1 AND worker_id = :worker_id
    AND version - 1 = {pick :versions bigint for id in :ids};
 

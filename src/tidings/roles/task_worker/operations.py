@@ -29,6 +29,17 @@ class Candidate(NamedTuple):
     status: int
     priority: int
     next_run_time: datetime.datetime
+    biz_type: str
+    biz_key: str
+    payload: str | None
+    retry_count: int
+    max_retries: int
+    correlation_id: str
+
+    def claimed(self) -> "ClaimedTask":
+        """With this version nobody has changed anything since it was read."""
+        about = (self.biz_type, self.biz_key, self.payload, self.retry_count, self.max_retries)
+        return ClaimedTask(self.id, *about, self.version + 1, self.correlation_id, self.status)
 
 
 class ClaimedTask(NamedTuple):
@@ -64,17 +75,16 @@ class TaskWorkerOperations(Operations):
     async def candidates(self, lanes: Sequence[Lane], *, only_free: bool) -> list[Candidate]:
         name = "free_candidates" if only_free else "candidates"
         asked = [(one.biz_type, one.priority, one.room) for one in lanes]
-        return [Candidate(**row) for row in await self._rows(name, lanes=asked)]
+        return [Candidate._make(row.values()) for row in await self._rows(name, lanes=asked)]
 
     async def claim(self, candidates: Sequence[Candidate], worker_id: str) -> list[ClaimedTask]:
         """Those of the candidates that nobody else was quicker to claim."""
         pairs = {"ids": [one.id for one in candidates], "versions": [one.version for one in candidates]}
-        if not await self._run("claim", **pairs, worker_id=worker_id):
-            return []
-        was = {one.id: one.status for one in candidates}
-        return [
-            ClaimedTask(**row, was=was[row["id"]]) for row in await self._rows("claimed", **pairs, worker_id=worker_id)
-        ]
+        count = await self._run("claim", **pairs, worker_id=worker_id)
+        if count < len(candidates):
+            ours = {row["id"] for row in await self._rows("claimed", **pairs, worker_id=worker_id)} if count else ()
+            candidates = [one for one in candidates if one.id in ours]
+        return [one.claimed() for one in candidates]
 
     async def succeed(self, tasks: Sequence[ClaimedTask]) -> int:
         return await self._run("succeed", **_pairs(tasks)) if tasks else 0

@@ -6,19 +6,25 @@ SELECT stretch.biz_type, head.priority, head.next_run_time <= {now} AS is_due
        WHERE biz_type = stretch.biz_type AND status IN (0, 3) AND priority BETWEEN stretch.lowest AND stretch.highest
        ORDER BY priority, next_run_time, id LIMIT 1) head;
 
--- candidates: what is due in each lane, longest due first; only read
-SELECT task.id, task.version, task.status, task.priority, task.next_run_time
+-- candidates: what is due in each lane, longest due first; only read, with all that a handler needs
+SELECT task.id, task.version, task.status, task.priority, task.next_run_time, task.biz_type, task.biz_key,
+       task.payload::text AS payload, task.retry_count, task.max_retries, task.correlation_id
   FROM ({rows lanes(biz_type text, priority int, room int)}) AS lane (biz_type, priority, room)
   CROSS JOIN LATERAL (
-      SELECT id, version, status, priority, next_run_time FROM sys_pending_tasks
+      SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
+             correlation_id
+        FROM sys_pending_tasks
        WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3) AND next_run_time <= {now}
        ORDER BY next_run_time, id LIMIT lane.room) task;
 
 -- free_candidates: the same without those that somebody else is claiming at this moment
-SELECT task.id, task.version, task.status, task.priority, task.next_run_time
+SELECT task.id, task.version, task.status, task.priority, task.next_run_time, task.biz_type, task.biz_key,
+       task.payload::text AS payload, task.retry_count, task.max_retries, task.correlation_id
   FROM ({rows lanes(biz_type text, priority int, room int)}) AS lane (biz_type, priority, room)
   CROSS JOIN LATERAL (
-      SELECT id, version, status, priority, next_run_time FROM sys_pending_tasks
+      SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
+             correlation_id
+        FROM sys_pending_tasks
        WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3) AND next_run_time <= {now}
        ORDER BY next_run_time, id LIMIT lane.room FOR UPDATE SKIP LOCKED) task;
 
@@ -27,8 +33,7 @@ UPDATE sys_pending_tasks SET status = 1, version = version + 1, worker_id = :wor
  WHERE id {in :ids} AND status + 0 IN (0, 3) AND version = {pick :versions bigint for id in :ids};
 
 -- claimed: those that this worker got
-SELECT id, biz_type, biz_key, payload::text AS payload, retry_count, max_retries, version, correlation_id
-  FROM sys_pending_tasks
+SELECT id FROM sys_pending_tasks
  WHERE id {in :ids} AND status + 0 = 1 AND worker_id = :worker_id
    AND version - 1 = {pick :versions bigint for id in :ids};
 
