@@ -11,6 +11,7 @@ import pytest
 
 from tests.roles.task_worker.scene import Scene
 from tests.support.waiting import eventually
+from tidings.roles.task_worker.worker import TaskWorker
 from tidings.tasks import Fail, Handlers, Retry, TaskContext
 from tidings.telemetry.notices import Notice, TaskFailed, TaskOverdue, TaskRetryScheduled, TaskSucceeded
 
@@ -196,6 +197,13 @@ async def test_a_coroutine_that_is_out_of_time_is_cancelled_and_has_failed(scene
     assert cancelled.is_set()
 
 
+async def quick_worker(scene: Scene, handlers: Handlers) -> TaskWorker:
+    """One that thinks its handlers quick: it claims ahead, and runs what it has one after the other."""
+    worker = await scene.worker(handlers)
+    worker._hands._pace["A"] = 0.0001
+    return worker
+
+
 async def test_a_task_feels_nothing_of_the_one_before_it(scene: Scene) -> None:
     """Quick ones run one after the other in the same event-loop task: what the first leaves there is its own."""
     handlers, seen, variable = Handlers(), list[tuple[str, int]](), ContextVar("variable", default="clean")
@@ -215,7 +223,7 @@ async def test_a_task_feels_nothing_of_the_one_before_it(scene: Scene) -> None:
 
     for does in ("sets", "nothing", "hangs", "nothing", "cancels", "nothing"):
         await scene.submit(payload={"does": does})
-    await scene.work_off(await scene.worker(handlers))
+    await scene.work_off(await quick_worker(scene, handlers))
     assert seen == [("clean", 0)] * 6
     assert await scene.statuses() == {2: 5, 3: 1}
 
@@ -236,7 +244,7 @@ async def test_handlers_that_never_wait_leave_turns_to_others(scene: Scene) -> N
             turns += 1
 
     others = asyncio.create_task(take_turns())
-    await scene.work_off(await scene.worker(handlers))
+    await scene.work_off(await quick_worker(scene, handlers))
     others.cancel()
     assert len({*turns_at}) >= 5
 
