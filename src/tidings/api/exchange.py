@@ -73,7 +73,9 @@ class Exchange:
 
     async def _read(self) -> Message:
         try:
-            message = await asyncio.wait_for(self.receive(), SECONDS_TO_ARRIVE)
+            # Not wait_for, which makes a task of its own for it: an eighth of what publishing an event costs.
+            async with asyncio.timeout(SECONDS_TO_ARRIVE):
+                message = await self.receive()
         except TimeoutError:
             raise Refused("too_slow", f"The body did not come within {SECONDS_TO_ARRIVE:.0f} seconds.") from None
         if message["type"] == "http.request":

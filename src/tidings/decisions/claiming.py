@@ -1,5 +1,6 @@
 """Which tasks are claimed next: how many, in which order, and by which questions none of them is missed."""
 
+import datetime
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -29,12 +30,24 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A task in the order of its lane: by due time, then id."""
+
+    next_run_time: datetime.datetime
+    id: int
+
+
+BEGINNING = Place(datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC), 0)
+
+
+@dataclass(frozen=True)
 class Lane:
-    """Tasks of one type and one priority; `room` for so many."""
+    """Tasks of one type and one priority; `room` for so many of those behind `passed`."""
 
     biz_type: str
     priority: int
     room: int
+    passed: Place = BEGINNING
 
 
 def stretches(biz_type: str, known: Collection[int]) -> Iterator[Stretch]:
@@ -52,13 +65,18 @@ def stretches(biz_type: str, known: Collection[int]) -> Iterator[Stretch]:
         yield Stretch(biz_type, lowest, HIGHEST_PRIORITY)
 
 
-def first_lanes(heads: Collection[Head], rooms: Mapping[str, int]) -> list[Lane]:
+def first_lanes(
+    heads: Collection[Head], rooms: Mapping[str, int], passed: Mapping[tuple[str, int], Place] = {}
+) -> list[Lane]:
     """Of each type the priority that comes first among those with something due."""
     first: dict[str, int] = {}
     for head in heads:
         if head.is_due:
             first[head.biz_type] = min(head.priority, first.get(head.biz_type, head.priority))
-    return [Lane(biz_type, priority, rooms[biz_type]) for biz_type, priority in first.items()]
+    return [
+        Lane(biz_type, priority, rooms[biz_type], passed.get((biz_type, priority), BEGINNING))
+        for biz_type, priority in first.items()
+    ]
 
 
 def claim_ahead(concurrency: int, seconds_each: float) -> int:

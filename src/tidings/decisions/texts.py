@@ -7,8 +7,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
+
+import orjson
 
 from tidings.errors import InputRefused
 from tidings.model.event import EventLimits
@@ -109,6 +111,10 @@ def _check_size(text: str, most: int) -> None:
 def _check_json(text: str) -> None:
     if text.startswith("\ufeff"):
         refuse("payload", "begins with a byte order mark", "Send JSON as UTF-8 without one.")
+    # It takes a tenth of the time and nothing that is no JSON, but not all that is: no number above 1e308, say.
+    with suppress(orjson.JSONDecodeError):
+        orjson.loads(text)
+        return
     try:
         # The numbers stay text: how large they are is between publisher and receiver.
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)

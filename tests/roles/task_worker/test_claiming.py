@@ -11,7 +11,7 @@ from tests.roles.task_worker.scene import Scene
 from tests.support.waiting import eventually
 from tidings.decisions.claiming import Lane, Stretch
 from tidings.roles.task_worker.claiming import Claimer
-from tidings.roles.task_worker.operations import TaskWorkerOperations
+from tidings.roles.task_worker.operations import Fence, TaskWorkerOperations
 from tidings.tasks import Handlers, TaskContext
 from tidings.telemetry.notices import Notice, TasksClaimed
 
@@ -115,6 +115,27 @@ async def test_a_priority_that_was_never_seen_before_is_noticed_at_once(scene: S
         (task,) = await scene.submit(priority=priority)
         claim = await claimer.claim({"A": 10}, 10)
         assert [one.id for one in claim.tasks] == [task]
+
+
+@pytest.mark.parametrize("soon", [True, False], ids=["in_a_second", "when_nothing_else_is_due"])
+async def test_what_was_given_back_is_claimed_again_though_others_were_claimed_behind_it(
+    scene: Scene, soon: bool
+) -> None:
+    """A claim goes on behind the last one, and looks at everything once a second or when it finds nothing there."""
+    (first, second, third) = await scene.submit(count=3)
+    engine = await scene.database.open("task_worker")
+    claimer = Claimer(engine, "me")
+
+    async def claimed() -> list[int]:
+        return [task.id for task in (await claimer.claim({"A": 1}, 1)).tasks]
+
+    assert await claimed() == [first]
+    assert await claimed() == [second]
+    await TaskWorkerOperations.step(engine, lambda one: one.give_back([Fence(first, 1, 0)], "me"))
+    if soon:
+        claimer._swept_at -= 1
+    found = await claimed() + await claimed()
+    assert (found if soon else sorted(found)) == [first, third]
 
 
 async def test_of_two_that_read_the_same_candidates_one_gets_each(scene: Scene) -> None:

@@ -4,11 +4,12 @@ It touches nothing but pending tasks, so that any role with the same rights on t
 """
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tidings.db.operations import Operations
-from tidings.decisions.claiming import Head, Lane, Stretch
+from tidings.db.session import Row
+from tidings.decisions.claiming import Head, Lane, Place, Stretch
 from tidings.decisions.finishing import Finish, Tried
 from tidings.model.task import TaskStatus
 
@@ -35,6 +36,10 @@ class Candidate(NamedTuple):
     retry_count: int
     max_retries: int
     correlation_id: str
+
+    @property
+    def lane(self) -> tuple[str, int]:
+        return self.biz_type, self.priority
 
     def claimed(self) -> "ClaimedTask":
         """With this version nobody has changed anything since it was read."""
@@ -67,14 +72,16 @@ class ClaimedTask(NamedTuple):
 class TaskWorkerOperations(Operations):
     async def heads(self, stretches: Sequence[Stretch]) -> list[Head]:
         asked = [(one.biz_type, one.lowest, one.highest) for one in stretches]
-        return [
-            Head(row["biz_type"], row["priority"], bool(row["is_due"]))
-            for row in await self._rows("heads", stretches=asked)
-        ]
+        return _heads(await self._rows("heads", stretches=asked)) if asked else []
+
+    async def heads_behind(self, passed: Mapping[tuple[str, int], Place]) -> list[Head]:
+        """The first waiting task of each of these lanes behind the one that was passed last."""
+        asked = [(*lane, place.next_run_time, place.id) for lane, place in passed.items()]
+        return _heads(await self._rows("heads_behind", lanes=asked)) if asked else []
 
     async def candidates(self, lanes: Sequence[Lane], *, only_free: bool) -> list[Candidate]:
         name = "free_candidates" if only_free else "candidates"
-        asked = [(one.biz_type, one.priority, one.room) for one in lanes]
+        asked = [(one.biz_type, one.priority, one.room, one.passed.next_run_time, one.passed.id) for one in lanes]
         return [Candidate._make(row.values()) for row in await self._rows(name, lanes=asked)]
 
     async def claim(self, candidates: Sequence[Candidate], worker_id: str) -> list[ClaimedTask]:
@@ -112,6 +119,10 @@ class TaskWorkerOperations(Operations):
         """They were not begun; those that are not ours stay as they are."""
         statuses = [one.was for one in fences]
         return await self._run("give_back", **_pairs(fences), statuses=statuses, worker_id=worker_id) if fences else 0
+
+
+def _heads(rows: Sequence[Row]) -> list[Head]:
+    return [Head(row["biz_type"], row["priority"], bool(row["is_due"])) for row in rows]
 
 
 def _pairs(tasks: Sequence[ClaimedTask] | Sequence[Fence]) -> dict[str, list[int]]:

@@ -6,26 +6,41 @@ SELECT stretch.biz_type, head.priority, head.next_run_time <= {now} AS is_due
        WHERE biz_type = stretch.biz_type AND status IN (0, 3) AND priority BETWEEN stretch.lowest AND stretch.highest
        ORDER BY priority, next_run_time, id LIMIT 1) head;
 
+-- heads_behind: the first waiting task of each lane behind the one that was taken last
+-- What was claimed before it stays in the index for as long as anybody's old transaction may see it.
+SELECT lane.biz_type, lane.priority, head.next_run_time <= {now} AS is_due
+  FROM ({rows lanes(biz_type text, priority int, since timestamptz, after bigint)})
+       AS lane (biz_type, priority, since, after)
+  CROSS JOIN LATERAL (
+      SELECT next_run_time FROM sys_pending_tasks
+       WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3)
+         AND (next_run_time, id) > (lane.since, lane.after)
+       ORDER BY next_run_time, id LIMIT 1) head;
+
 -- candidates: what is due in each lane, longest due first; only read, with all that a handler needs
 SELECT task.id, task.version, task.status, task.priority, task.next_run_time, task.biz_type, task.biz_key,
        task.payload::text AS payload, task.retry_count, task.max_retries, task.correlation_id
-  FROM ({rows lanes(biz_type text, priority int, room int)}) AS lane (biz_type, priority, room)
+  FROM ({rows lanes(biz_type text, priority int, room int, since timestamptz, after bigint)})
+       AS lane (biz_type, priority, room, since, after)
   CROSS JOIN LATERAL (
       SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
              correlation_id
         FROM sys_pending_tasks
-       WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3) AND next_run_time <= {now}
+       WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3)
+         AND (next_run_time, id) > (lane.since, lane.after) AND next_run_time <= {now}
        ORDER BY next_run_time, id LIMIT lane.room) task;
 
 -- free_candidates: the same without those that somebody else is claiming at this moment
 SELECT task.id, task.version, task.status, task.priority, task.next_run_time, task.biz_type, task.biz_key,
        task.payload::text AS payload, task.retry_count, task.max_retries, task.correlation_id
-  FROM ({rows lanes(biz_type text, priority int, room int)}) AS lane (biz_type, priority, room)
+  FROM ({rows lanes(biz_type text, priority int, room int, since timestamptz, after bigint)})
+       AS lane (biz_type, priority, room, since, after)
   CROSS JOIN LATERAL (
       SELECT id, version, status, priority, next_run_time, biz_type, biz_key, payload, retry_count, max_retries,
              correlation_id
         FROM sys_pending_tasks
-       WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3) AND next_run_time <= {now}
+       WHERE biz_type = lane.biz_type AND priority = lane.priority AND status IN (0, 3)
+         AND (next_run_time, id) > (lane.since, lane.after) AND next_run_time <= {now}
        ORDER BY next_run_time, id LIMIT lane.room FOR UPDATE SKIP LOCKED) task;
 
 -- claim: each one whose version is still the one that was read belongs to this worker

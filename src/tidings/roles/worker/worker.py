@@ -45,8 +45,11 @@ EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 SLACK = datetime.timedelta(seconds=5)
 SECONDS_BETWEEN_SWEEPS = 1.0
 SECONDS_UNTIL_ALLOWED = 30.0
-# What a request is thought to take while nobody knows.
-SECONDS_OF_A_REQUEST = 1.0
+# What a request is thought to take while nobody knows. Little: who is told to come back later waits for nothing where
+# endpoints are quick, and those that hang are known by the requests under way.
+SECONDS_OF_A_REQUEST = 0.1
+# What takes longer is slow, and has slots of its own.
+SECONDS_OF_A_SLOW_ONE = 1.0
 SECONDS_UNTIL_ROOM = 5.0
 # With more than this many reports unheard nothing new is leased: memory is bounded, and what is sent can be reported.
 MOST_UNHEARD = 1000
@@ -247,7 +250,7 @@ class Worker:
         return not self._is_slow(subscription) or self._slow_under_way() < slots_for_the_slow(slots)
 
     def _is_slow(self, subscription: int) -> bool:
-        return self._seconds_of_a_request(subscription) > SECONDS_OF_A_REQUEST
+        return self._seconds_of_a_request(subscription) > SECONDS_OF_A_SLOW_ONE
 
     def _slow_under_way(self) -> int:
         return sum(len(tasks) for subscription, tasks in self._in_flight.items() if self._is_slow(subscription))
