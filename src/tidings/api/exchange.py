@@ -25,8 +25,10 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-_STRICT = b"default-src 'none'; frame-ancestors 'none'"
-_DOCS = b"default-src 'none'; style-src 'self'; frame-ancestors 'none'"
+_POLICY = b"content-security-policy"
+_STRICT = [*_HEADERS, (_POLICY, b"default-src 'none'; frame-ancestors 'none'")]
+_DOCS = [*_HEADERS, (_POLICY, b"default-src 'none'; style-src 'self'; frame-ancestors 'none'")]
+_NAMES = frozenset(name for name, _ in _STRICT)
 
 
 @dataclass
@@ -90,10 +92,10 @@ class Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = {name.lower() for name, _ in message.get("headers", ())}
-            more = [*_HEADERS, (b"content-security-policy", _policy(self.scope["path"]))]
+            more = _DOCS if self.scope["path"] == "/docs" else _STRICT
             message["headers"] = [
                 *message.get("headers", ()),
-                *((name, value) for name, value in more if name not in own),
+                *(more if own.isdisjoint(_NAMES) else [one for one in more if one[0] not in own]),
                 (b"x-request-id", self.request_id.encode()),
             ]
         await self.send(message)
@@ -140,10 +142,6 @@ def request_id_of(headers: Mapping[bytes, bytes]) -> str:
 
 def new_request_id() -> str:
     return f"req-{uuid.uuid4().hex}"
-
-
-def _policy(path: str) -> bytes:
-    return _DOCS if path == "/docs" else _STRICT
 
 
 def _too_large(room: int) -> Refused:

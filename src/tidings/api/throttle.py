@@ -4,6 +4,7 @@ import ipaddress
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 
 MOST_FAILURES = 20
 SECONDS = 60.0
@@ -47,6 +48,7 @@ class Throttle:
             del self._failures[next(iter(self._failures))]
 
 
+@lru_cache(1024)
 def name_of(address: str) -> str:
     """Whom an address stands for."""
     try:

@@ -10,7 +10,7 @@ from tidings.model.lane import Moment
 LANES_AT_ONCE = 64
 # Those that only fail have turns of their own, so that they take none from the others.
 FAILING_LANES_AT_ONCE = 16
-LEAST_SHARE = 32
+LEAST_SHARE = 8
 # Of lanes that only fail so many get an attempt in one step: what they cost the others does not grow with them.
 PROBES_AT_ONCE = 4
 FAILURES_THAT_HALVE = 8

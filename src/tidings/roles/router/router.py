@@ -114,7 +114,7 @@ class Router:
         if done.did_work:
             self._on_routed(done)
             if self._purges:
-                await self._forget_settled()
+                await self._forget_settled(done.read)
         return done
 
     async def look(self) -> bool:
@@ -158,9 +158,9 @@ class Router:
             tell(WritersUnknown(self.name, error.what))
             return replace(memory, holes=unwitnessed(memory.holes))
 
-    async def _forget_settled(self) -> None:
+    async def _forget_settled(self, events: int) -> None:
         try:
-            await self._witness.forget_settled()
+            await self._witness.forget_after(events)
         except DatabaseError as error:
             tell(WritersUnknown(self.name, error.what))
 

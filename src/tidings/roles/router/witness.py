@@ -7,8 +7,9 @@ from tidings.roles.router.operations import RouterOperations, in_flight
 
 MOST_WRITERS = 20_000
 FORGOTTEN_AT_ONCE = 1_000
-# So that a router which was away for long does not spend its first minutes on forgetting.
-FORGOTTEN_BETWEEN_PASSES = 4 * FORGOTTEN_AT_ONCE
+# There is one for each event. So a router that was away for long has forgotten them all when it has routed half of what
+# came meanwhile, and until then a pass does not cost a multiple of what it does.
+FORGOTTEN_FOR_AN_EVENT, FEWEST_FORGOTTEN = 2, 100
 
 
 class Witness:
@@ -29,15 +30,21 @@ class Witness:
         present = await operations.present_writers(2 * MOST_WRITERS)
         return holes if len(present) == 2 * MOST_WRITERS else witnessed(holes, in_flight(present, settled))
 
-    async def forget_settled(self, most: int = FORGOTTEN_BETWEEN_PASSES) -> None:
+    async def forget_after(self, events: int) -> None:
+        """When so many were routed."""
+        await self.forget_settled(max(FEWEST_FORGOTTEN, FORGOTTEN_FOR_AN_EVENT * events))
+
+    async def forget_settled(self, most: int) -> None:
         """Removes markers of committed transactions, by list: a range would wait for open ones."""
         operations = await self._operations()
-        for _ in range(most // FORGOTTEN_AT_ONCE):
-            settled = await operations.settled_writers(FORGOTTEN_AT_ONCE)
+        while most > 0:
+            at_once = min(most, FORGOTTEN_AT_ONCE)
+            settled = await operations.settled_writers(at_once)
             if settled:
                 await operations.forget_writers(settled)
-            if len(settled) < FORGOTTEN_AT_ONCE:
+            if len(settled) < at_once:
                 break
+            most -= at_once
 
     async def close(self) -> None:
         if self._session is not None:

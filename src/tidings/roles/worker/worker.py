@@ -130,6 +130,8 @@ class Worker:
         """Fills the free slots, or waits a while for one. False if there was room and no work."""
         self._reporter.start()
         self._give_back_overdue()
+        for subscription in [*self._waiting]:
+            self._relieve(subscription)
         if not self._free:
             await self._until_freed()
             return True
