@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.api.conftest import Served, problem
+from tidings.api import exchange, front
 from tidings.model.key import Scope
 
 
@@ -44,6 +45,23 @@ async def test_unknown_query_parameters_and_fields_are_named(admin: httpx.AsyncC
     body = {"event_type": "a", "callback_url": "https://a.example/", "verified": True}
     said = problem(await admin.post("/v1/subscriptions", json=body), 422, "invalid")
     assert [one["pointer"] for one in said["errors"]] == ["/verified"]
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/routes"])
+async def test_a_body_that_does_not_come_is_refused_after_a_while(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(front, "SECONDS", 0.2)
+    monkeypatch.setattr(exchange, "SECONDS_TO_DROP", 0.1)
+    host = served.url.removeprefix("http://")
+    reader, writer = await asyncio.open_connection(*host.split(":"))
+    key = await served.key(Scope.ADMIN)
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
+    writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+    said = await asyncio.wait_for(reader.read(), 10)
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert b'"code":"too_slow"' in said.replace(b" ", b"")
+    writer.close()
 
 
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/routes"])

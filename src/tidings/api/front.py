@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from tidings.api.context import Api, refuse_unless
 from tidings.api.denials import Denials
-from tidings.api.exchange import SECONDS_TO_ARRIVE, ASGIScope, Exchange, Receive, Send, replayed, request_id_of
+from tidings.api.exchange import ASGIScope, Exchange, Receive, Send, replayed, request_id_of
 from tidings.api.faults import announce
 from tidings.api.origins import origin
 from tidings.api.problems import Refused, of_error
@@ -23,7 +23,8 @@ from tidings.telemetry.asking import asking
 
 App = Callable[[ASGIScope, Receive, Send], Awaitable[None]]
 
-SECONDS_TO_ANSWER = 60.0
+# From the first byte of a request to the last of its answer: one timer, since it costs as much as reading an event.
+SECONDS = 60.0
 # Beside the payload of a task there are a few short fields.
 _ROOM = 64 * 1024
 _PUBLISH = ("POST", "/v1/events")
@@ -59,7 +60,7 @@ class Front:
     async def _serve(self, exchange: Exchange, publishes: bool) -> None:
         scope = exchange.scope
         try:
-            async with asyncio.timeout(SECONDS_TO_ARRIVE + SECONDS_TO_ANSWER):
+            async with asyncio.timeout(SECONDS):
                 await self._answer(exchange, publishes)
         except Refused as refused:
             await self._refuse(exchange, refused)
@@ -67,7 +68,7 @@ class Front:
             announce(scope, error)
             await self._refuse(exchange, of_error(error))
         except TimeoutError:
-            await self._refuse(exchange, Refused("outcome_unknown", "It took too long. Look before you ask again."))
+            await self._refuse(exchange, _too_late(exchange))
         except Exception as error:
             announce(scope, error)
             await self._refuse(exchange, of_error(TidingsError("")))
@@ -127,6 +128,12 @@ class Front:
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
         if not exchange.status:
             await exchange.refuse(refused)
+
+
+def _too_late(exchange: Exchange) -> Refused:
+    if exchange.complete:
+        return Refused("outcome_unknown", "It took too long. Look before you ask again.")
+    return Refused("too_slow", f"The body did not come within {SECONDS:.0f} seconds.")
 
 
 def _too_often(wait: float) -> Refused:
