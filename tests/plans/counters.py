@@ -72,6 +72,9 @@ def beyond(found: Mapping[str, Reads], bounds: Mapping[str, Reads], when: str) -
 class Counters(Protocol):
     """Asks the server. What one session has read is counted for sure when that session has ended."""
 
+    async def settle(self, role: str) -> None:
+        """Waits until all that this role has read by now is counted; it has no session any more."""
+
     async def start(self) -> None: ...
 
     async def read(self, role: str = MEASURED[0]) -> Reads: ...
@@ -88,8 +91,11 @@ class PostgresCounters:
     async def start(self) -> None:
         self._before = await self._now()
 
-    async def read(self, role: str = MEASURED[0]) -> Reads:
+    async def settle(self, role: str) -> None:
         await eventually(lambda: self._is_gone(role), what="the role's sessions to end")
+
+    async def read(self, role: str = MEASURED[0]) -> Reads:
+        await self.settle(role)
         now = await self._now()
         read = {
             table: tuple(int(after - before) for after, before in zip(counts, self._before[table], strict=True))
@@ -123,6 +129,9 @@ class MariaDBCounters:
         ((name,),) = await self._session.run("SELECT @@GLOBAL.slow_query_log_file")
         self._log = self._data / name
         await self._set(_LOG_EVERYTHING)
+
+    async def settle(self, role: str) -> None:
+        """It counts at once."""
 
     async def start(self) -> None:
         first, second = await self._now(), await self._now()

@@ -46,8 +46,7 @@ async def test_a_batch_costs_the_same_wherever_it_is(engine: Database, counters:
 
     async def reads() -> Reads:
         await scene.engine.close()
-        # It waits until what was read before has been counted.
-        await counters.read("dead_letter_operator")
+        await counters.settle("dead_letter_operator")
         await counters.start()
         opened = await engine.open("dead_letter_operator")
         assert (await go_on(opened, mass, BATCH)).status is MassRequeueStatus.RUNNING
