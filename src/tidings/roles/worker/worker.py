@@ -326,8 +326,10 @@ class Worker:
     def _take_in(self, job: LeasedJob, result: Result) -> None:
         code = result.error_code
         status = JobStatus.COMPLETED if code is None else JobStatus.FAILED
-        pace = self._pace.get(job.subscription_id, SECONDS_OF_A_REQUEST)
-        self._pace[job.subscription_id] = 0.8 * pace + 0.2 * result.duration_ms / 1000
+        seconds = result.duration_ms / 1000
+        # The first one counts alone: what was thought before it is no experience.
+        pace = self._pace.get(job.subscription_id, seconds)
+        self._pace[job.subscription_id] = 0.8 * pace + 0.2 * seconds
         answer = (result.retry_after, result.excerpt, result.duration_ms)
         self._reporter.report(Report(job, status, result.status, code, *answer))
         if code is None:
