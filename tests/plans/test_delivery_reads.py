@@ -229,10 +229,6 @@ async def test_a_transaction_that_is_held_open_makes_nothing_slower(
     await deliveries.warm_up()
     found = await deliveries.reads_of_every_kind(hinted=True)
     del found["reset"]
-    if deliveries._database.family != "postgresql" and deliveries.past.size > 100_000:
-        # Known and not mended: who finds fewer than he looks for goes on beyond the end of his range, through all that
-        # is marked as deleted there and can't be purged. InnoDB notices the end of a range only at rows that it shows.
-        assert max(found.pop(step).pages for step in ("idle", "start")) <= 20 * deliveries.past.size // 1_000
     assert not beyond(found, BOUNDS, "under an old snapshot")
 
 
