@@ -3,6 +3,7 @@
 Above all a saga is never dead without its dead letter, and no result is marked that its saga does not know.
 """
 
+import datetime
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -19,6 +20,7 @@ from tidings.db.engine import Engine
 from tidings.db.statements import load_statements
 from tidings.decisions.advancing import Buried
 from tidings.errors import DatabaseError
+from tidings.roles.orchestrator import hints as hints_module
 from tidings.roles.orchestrator.operations import OrchestratorOperations
 from tidings.roles.orchestrator.orchestrator import Orchestrator
 
@@ -41,7 +43,9 @@ async def undisturbed(story: Story, attacked: Engine, proxy: FaultProxy) -> tupl
     """How the story ends, and every statement that the orchestrator sent until then."""
     await story.begin()
     proxy.clear()
-    await story.finish(Orchestrator(attacked, POLICY, LIMITS))
+    one = Orchestrator(attacked, POLICY, LIMITS)
+    await story.finish(one)
+    await one.step()  # which looks for news only
     return await story.state(), proxy.seen
 
 
@@ -77,6 +81,7 @@ async def test_an_orchestrator_that_dies_at_any_statement_leaves_nothing_undone_
         one = Orchestrator(attacked, POLICY, LIMITS)
         with suppress(DatabaseError):  # nobody notices a connection that was lost before the first question
             await one.look()
+            await one.step()
             await one.step()
         assert proxy.fired == [fault]
         wrong += [f"{fault}: {half}" for half in half_done(await story.state())]
@@ -120,6 +125,30 @@ async def test_an_orchestrator_whose_connection_is_lost_again_and_again_finishes
     await story.finish(one)
     assert (await story.state()).differences(expected) == []
     assert {fault.statement for fault in proxy.fired} >= {f"orchestrator.{name}" for name in WRITING}
+
+
+async def test_news_are_not_forgotten_when_the_step_that_has_seen_them_dies(
+    story: Story, attacked: Engine, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same orchestrator starts them in a later step, without looking from the beginning."""
+    await story.begin()
+    one = Orchestrator(attacked, POLICY, LIMITS)
+    monkeypatch.setattr(engine_module, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(hints_module, "SECONDS_BETWEEN_SWEEPS", 3600.0)
+    monkeypatch.setattr(hints_module, "SLACK_OF_NEWS", datetime.timedelta(0))
+    await story.finish(one)
+    wrong = []
+    for name in ("orchestrator.news", "orchestrator.lock_due", "orchestrator.insert_jobs", COMMIT):
+        await story.begin()
+        proxy.clear()
+        proxy.arm(*(Fault(name, CUT, "before", nth) for nth in range(1, 5)))
+        for _ in range(8):
+            with suppress(DatabaseError):
+                await one.step()
+        assert len(proxy.fired) == 4
+        if (await story.state()).sagas[0][1] != "InProgress":
+            wrong.append(name)
+    assert not wrong
 
 
 async def test_a_process_that_is_killed_at_a_statement_that_writes_changes_nothing_in_the_end(

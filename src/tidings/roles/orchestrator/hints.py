@@ -9,12 +9,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tidings.model.saga import SagaStatus
 from tidings.roles.orchestrator.operations import DueSaga, Moment
 
 EPOCH = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 SLACK = datetime.timedelta(seconds=5)
+# A transaction that takes longer than this between its first saga and its commit is found by the next sweep.
+SLACK_OF_NEWS = datetime.timedelta(seconds=0.25)
 SECONDS_BETWEEN_SWEEPS = 1.0
 _PART_FOR_SWEEPS = 0.1
 
@@ -32,13 +35,24 @@ class Since:
         return Since(self.pending, max(self.retry, since))
 
 
+class Mark(NamedTuple):
+    """How far there was anything at a moment: what came since has a higher id, or its time came later."""
+
+    saga: int
+    moment: Moment
+
+
 @dataclass
 class Hints:
     job: int = 0
     active: Moment = EPOCH
-    news: Moment = EPOCH
     windows: Moment = EPOCH
     lanes: dict[int, Since] = field(default_factory=dict)
+    # Lanes in which nothing is due but what is news.
+    empty: frozenset[int] = frozenset()
+    # News begin behind the first; it is replaced by the second when that is old enough for what came late.
+    _marks: tuple[Mark, Mark] | None = None
+    _is_sweep: bool = False
     _next_sweep: float = float("-inf")
 
     @contextmanager
@@ -48,20 +62,28 @@ class Hints:
         if started < self._next_sweep:
             yield
             return
-        self.job, self.active, self.news, self.lanes = 0, EPOCH, EPOCH, {}
+        self.job, self.active, self.lanes, self.empty = 0, EPOCH, {}, frozenset()
+        self._is_sweep = True
         try:
             yield
         finally:
+            self._is_sweep = False
             took = time.monotonic() - started
             self._next_sweep = started + max(SECONDS_BETWEEN_SWEEPS, took / _PART_FOR_SWEEPS)
+
+    @property
+    def news_behind(self) -> Mark | None:
+        """None: from the beginning."""
+        return None if self._is_sweep or self._marks is None else self._marks[0]
 
     def saw_active(self, oldest: Moment | None, now: Moment) -> None:
         self.active = min(oldest or now, now) - SLACK
         self.windows = now - SLACK
 
-    def saw_news(self, now: Moment) -> None:
-        """The newest were seen. What was too many of them, or came late, is found when its lane has its turn."""
-        self.news = now - SLACK
+    def saw_news(self, newest: Mark) -> None:
+        """`newest` is how far there was anything before one looked."""
+        first, second = self._marks or (newest, newest)
+        self._marks = (second, newest) if newest.moment - second.moment >= SLACK_OF_NEWS else (first, second)
 
     def started(self, sagas: Iterable[DueSaga]) -> None:
         for saga in sagas:

@@ -20,13 +20,24 @@ INSERT IGNORE INTO delivery_lanes (subscription_id, window_size, failures, last_
 -- lanes_with_news: whose sagas became due last: behind no backlog, whoever holds one and however long it is
 SELECT p.subscription_id
   FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
-         WHERE status = 'Pending' AND next_attempt_at BETWEEN :since AND {now}
-         ORDER BY next_attempt_at DESC LIMIT :limit) p
+         WHERE status = 'Pending' AND next_attempt_at <= {now} ORDER BY next_attempt_at DESC LIMIT :limit) p
 UNION ALL
 SELECT r.subscription_id
   FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
-         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :since AND {now}
-         ORDER BY next_attempt_at DESC LIMIT :limit) r;
+         WHERE status = 'PendingRetry' AND next_attempt_at <= {now} ORDER BY next_attempt_at DESC LIMIT :limit) r;
+
+-- news: due sagas that were made lately, or whose time has come lately
+-- InnoDB sees the end of a range only at a row it may show, and passes everything that is deleted and still kept beyond
+-- it. So both ranges end where nothing lies beyond: at the end of the table, and at what is due later.
+SELECT p.id, p.subscription_id, p.next_attempt_at
+  FROM (SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (PRIMARY)
+         WHERE id > :made_behind AND status = 'Pending' AND next_attempt_at <= {now}
+         ORDER BY id DESC LIMIT :limit) p
+UNION ALL
+SELECT r.id, r.subscription_id, r.next_attempt_at
+  FROM (SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (idx_saga_status_retry)
+         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :due_since AND {now}
+         ORDER BY next_attempt_at LIMIT :limit) r;
 
 -- finished_jobs: results that their sagas have not taken in yet, with those sagas, locked
 SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.status, j.error_code, j.retry_after, j.worker_id, j.lease_until,

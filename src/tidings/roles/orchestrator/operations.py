@@ -70,6 +70,14 @@ class UnderWay:
     lanes: list[LaneRow]
 
 
+class NewSaga(NamedTuple):
+    """One that was made lately, or whose time has come lately, and which is due."""
+
+    id: int
+    subscription_id: int
+    next_attempt_at: Moment
+
+
 class DueSaga(NamedTuple):
     id: int
     subscription_id: int
@@ -91,11 +99,11 @@ class LastJob:
 
 
 class OrchestratorOperations(Operations):
-    async def config_version(self) -> tuple[int, Moment]:
-        """And what time it is."""
+    async def config_version(self) -> tuple[int, Moment, int]:
+        """And what time it is, and which saga is the newest."""
         row = await self._row("config_version")
         assert row is not None
-        return row["version"], row["now"]
+        return row["version"], row["now"], row["newest"]
 
     async def subscriptions(self) -> dict[int, Subscription]:
         return {
@@ -202,13 +210,18 @@ class OrchestratorOperations(Operations):
             await self._run("bury_exhausted", ids=ids)
             await self._run("write_dead_letters", ids=ids)
 
-    async def lanes_with_news(self, since: Moment, limit: int) -> list[int]:
+    async def lanes_with_news(self, limit: int) -> list[int]:
         """Those of the newest first; one may come more than once."""
-        return [row["subscription_id"] for row in await self._rows("lanes_with_news", since=since, limit=limit)]
+        return [row["subscription_id"] for row in await self._rows("lanes_with_news", limit=limit)]
+
+    async def news(self, made_behind: int, due_since: Moment, limit: int) -> list[NewSaga]:
+        """Up to `limit` first attempts, the newest first, and as many retries."""
+        rows = await self._rows("news", made_behind=made_behind, due_since=due_since, limit=limit)
+        return [NewSaga(row["id"], row["subscription_id"], row["next_attempt_at"]) for row in rows]
 
     async def due_sagas(self, lanes: Sequence[Lane]) -> list[tuple[int, int]]:
         """(subscription, saga), the longest due first in each lane."""
-        rows = await self._rows("due_sagas", lanes=lanes)
+        rows = await self._rows("due_sagas", lanes=lanes) if lanes else ()
         return [(row["subscription_id"], row["id"]) for row in rows]
 
     async def lock_due(self, ids: Sequence[int]) -> list[DueSaga]:

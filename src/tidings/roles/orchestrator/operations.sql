@@ -1,5 +1,5 @@
--- config_version: changes with every change of configuration; and what time it is
-SELECT version, {now} AS now FROM config_version;
+-- config_version: changes with every change of configuration; what time it is; and the newest saga
+SELECT version, {now} AS now, (SELECT COALESCE(MAX(id), 0) FROM webhook_delivery_sagas) AS newest FROM config_version;
 
 -- subscriptions: all of them, as far as sagas depend on them
 SELECT id, active, verified, paused, max_retry_limit, base_delay_seconds FROM subscriptions ORDER BY id;
@@ -98,13 +98,22 @@ SELECT s.id, s.event_id, s.subscription_id, s.final_error_code, (SELECT e.payloa
 -- lanes_with_news: whose sagas became due last: behind no backlog, whoever holds one and however long it is
 SELECT p.subscription_id
   FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas
-         WHERE status = 'Pending' AND next_attempt_at BETWEEN :since AND {now}
-         ORDER BY next_attempt_at DESC LIMIT :limit) p
+         WHERE status = 'Pending' AND next_attempt_at <= {now} ORDER BY next_attempt_at DESC LIMIT :limit) p
 UNION ALL
 SELECT r.subscription_id
   FROM (SELECT subscription_id, next_attempt_at FROM webhook_delivery_sagas
-         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :since AND {now}
-         ORDER BY next_attempt_at DESC LIMIT :limit) r;
+         WHERE status = 'PendingRetry' AND next_attempt_at <= {now} ORDER BY next_attempt_at DESC LIMIT :limit) r;
+
+-- news: due sagas that were made lately, or whose time has come lately
+SELECT p.id, p.subscription_id, p.next_attempt_at
+  FROM (SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas
+         WHERE id > :made_behind AND (status || '') = 'Pending' AND next_attempt_at <= {now}
+         ORDER BY id DESC LIMIT :limit) p
+UNION ALL
+SELECT r.id, r.subscription_id, r.next_attempt_at
+  FROM (SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas
+         WHERE status = 'PendingRetry' AND next_attempt_at BETWEEN :due_since AND {now}
+         ORDER BY next_attempt_at LIMIT :limit) r;
 
 -- due_sagas: the next ones of each lane, as many as it has room for
 SELECT lane.subscription_id, s.id

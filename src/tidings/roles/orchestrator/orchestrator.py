@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple
 
 from tidings.db.engine import Engine
 from tidings.decisions.advancing import Buried, Completed, Ignored, Retried, RetryPolicy
@@ -24,15 +24,15 @@ from tidings.decisions.retrying import Backoff
 from tidings.errors import StatementFailed
 from tidings.roles.orchestrator.announcing import announce_applied, announce_started
 from tidings.roles.orchestrator.applying import Applied, Refused, apply
-from tidings.roles.orchestrator.hints import EPOCH, Hints
+from tidings.roles.orchestrator.hints import EPOCH, Hints, Mark
 from tidings.roles.orchestrator.lanes import Lanes
+from tidings.roles.orchestrator.news import News, look_for_news
 from tidings.roles.orchestrator.operations import OrchestratorOperations, Subscription
 from tidings.roles.orchestrator.starting import Begun, Started, start
 from tidings.roles.orchestrator.totals import Totals
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import RowSetAside
 
-T = TypeVar("T")
 BATCH = 500
 _SECONDS_BETWEEN_COUNTS = 0.5
 SECONDS_ASIDE = 60.0
@@ -66,6 +66,13 @@ class Configuration:
     lanes: Sequence[int]
 
 
+class Turns(NamedTuple):
+    """The lanes that had the last turn: of those that do well, and of those that only fail."""
+
+    well: int = 0
+    failing: int = 0
+
+
 class Orchestrator:
     """`engine` is one of the role saga_orchestrator; `policy` holds for subscriptions that have none of their own."""
 
@@ -89,9 +96,9 @@ class Orchestrator:
         self._totals = Totals()
         self._active: Counter[int] = Counter()
         self._counted_at = float("-inf")
-        self._turn = self._turn_of_failing = 0
+        self._turns = Turns()
         # As the database said at the beginning of the step.
-        self._now = EPOCH
+        self._now, self._newest = EPOCH, 0
         self._aside: dict[tuple[str, int], float] = {}
 
     async def step(self) -> Advanced:
@@ -137,57 +144,69 @@ class Orchestrator:
         return applied
 
     async def _begin(self) -> list[Started]:
-        turn: list[int] = []
-        turn_of_failing: list[int] = []
         if is_time := time.monotonic() - self._counted_at >= _SECONDS_BETWEEN_COUNTS:
             await self._tell_windows()
 
-        async def work(operations: OrchestratorOperations, carefully: bool) -> Begun:
-            if is_time:
-                await self._count(operations)
-            free = free_room(self._active, self._limits, self._batch)
-            if not free:
-                return Begun([], [], frozenset())
+        async def work(operations: OrchestratorOperations, carefully: bool) -> tuple[News, Begun, Turns] | None:
+            if not is_time and not self._free_room:
+                return None
             # Here as well: this transaction may begin long after the one before, and a pause holds from its commit on.
             await self._look_at_configuration(operations)
-            full = self._lanes.full(self._active)
-            with_room = [lane for lane in self._configuration.lanes if lane not in full]
-            failing = self._lanes.probing(with_room)
-            well = [lane for lane in with_room if lane not in failing]
-            turn[:] = next_turn(well, self._turn)
-            turn_of_failing[:] = next_turn([*failing], self._turn_of_failing, FAILING_LANES_AT_ONCE)
-            news = await operations.lanes_with_news(self._hints.news, self._batch)
-            self._hints.saw_news(self._now)
-            lanes = [*lanes_to_serve(turn, news, frozenset(well)), *turn_of_failing]
-            found = rooms(self._lanes.sizes(lanes), self._active, free)
-            if not found:
-                return Begun([], [], frozenset())
-            begun = await start(
-                operations,
-                found,
-                self._hints.lanes,
-                free,
-                self._policy_of,
-                probing=failing,
-                aside=self._aside_of("saga"),
-                carefully=carefully,
-            )
-            await self._totals.add_started(operations, begun.started, self._now)
-            return begun
+            news = await look_for_news(operations, self._hints, self._batch)
+            waiting = news.waiting(self._configuration.lanes)
+            if waiting and is_time:
+                await self._count(operations)
+            return news, *await self._serve(operations, waiting, news, carefully)
 
-        begun = await OrchestratorOperations.careful_step(self._engine, work)
+        looked = await OrchestratorOperations.careful_step(self._engine, work)
+        if looked is None:
+            return []
+        news, begun, self._turns = looked
         for one, error in begun.refused:
             self._set_aside("saga", one.saga.id, error)
-        self._turn = turn[-1] if turn else self._turn
-        self._turn_of_failing = turn_of_failing[-1] if turn_of_failing else self._turn_of_failing
+        self._hints.saw_news(Mark(self._newest, self._now))
         self._hints.started(one.saga for one in begun.started)
         self._hints.emptied(begun.emptied, self._now)
+        self._hints.empty = news.left_empty({one.saga.id for one in begun.started}, begun.emptied)
         self._active.update(one.saga.subscription_id for one in begun.started if not one.is_buried)
         announce_started(begun.started)
-        return begun.started
+        return [*begun.started]
+
+    async def _serve(
+        self, operations: OrchestratorOperations, waiting: Sequence[int], news: News, carefully: bool
+    ) -> tuple[Begun, Turns]:
+        """Those of the waiting lanes that have room, and news or their turn."""
+        full = self._lanes.full(self._active)
+        with_room = [lane for lane in waiting if lane not in full]
+        failing = self._lanes.probing(with_room)
+        well = [lane for lane in with_room if lane not in failing]
+        turn = next_turn(well, self._turns.well)
+        turn_of_failing = next_turn([*failing], self._turns.failing, FAILING_LANES_AT_ONCE)
+        lanes = [*lanes_to_serve(turn, news.lanes, frozenset(well)), *turn_of_failing]
+        free = self._free_room
+        found = rooms(self._lanes.sizes(lanes), self._active, free)
+        if not found:
+            return Begun(), self._turns
+        begun = await start(
+            operations,
+            found,
+            self._hints.lanes,
+            news.known,
+            free,
+            self._policy_of,
+            probing=failing,
+            aside=self._aside_of("saga"),
+            carefully=carefully,
+        )
+        await self._totals.add_started(operations, begun.started, self._now)
+        return begun, Turns((turn or [self._turns.well])[-1], (turn_of_failing or [self._turns.failing])[-1])
+
+    @property
+    def _free_room(self) -> int:
+        return free_room(self._active, self._limits, self._batch)
 
     async def _look_at_configuration(self, operations: OrchestratorOperations) -> None:
-        version, self._now = await operations.config_version()
+        version, self._now, self._newest = await operations.config_version()
         if version != self._configuration.version:
             subscriptions = await operations.subscriptions()
             lanes = [one.id for one in subscriptions.values() if one.may_be_sent_to]

@@ -23,15 +23,16 @@ class Started(NamedTuple):
 class Begun(NamedTuple):
     """What was started, what the database refused, and the lanes in which nothing that was due is left."""
 
-    started: list[Started]
-    refused: list[tuple[Started, StatementFailed]]
-    emptied: frozenset[int]
+    started: Sequence[Started] = ()
+    refused: Sequence[tuple[Started, StatementFailed]] = ()
+    emptied: frozenset[int] = frozenset()
 
 
 async def start(
     operations: OrchestratorOperations,
     rooms: Mapping[int, int],
     since: Mapping[int, Since],
+    known: Mapping[int, Sequence[int]],
     most: int,
     policy_of: Callable[[int], RetryPolicy],
     *,
@@ -41,17 +42,19 @@ async def start(
 ) -> Begun:
     """At most `most` of what is due in these lanes, but for those `aside`. Only if `carefully`, some may be refused.
 
-    Of the lanes that are `probing` only a few are served at a time.
+    Of the lanes that are `probing` only a few are served at a time. Those whose due sagas are `known` are not asked.
     """
     beginning = Since()
     lanes = [
         # Whoever is aside may stand before the others, and takes none of their room.
         Lane(lane, room + len(aside), since.get(lane, beginning).pending, since.get(lane, beginning).retry)
         for lane, room in rooms.items()
+        if lane not in known
     ]
+    of_known = [(lane, saga_id) for lane in rooms for saga_id in known.get(lane, ())]
     due: dict[int, list[int]] = defaultdict(list)
     left = Counter[int]()
-    for lane, saga_id in await operations.due_sagas(lanes):
+    for lane, saga_id in [*of_known, *await operations.due_sagas(lanes)]:
         left[lane] += 1
         if saga_id not in aside and len(due[lane]) < rooms[lane]:
             due[lane].append(saga_id)
@@ -67,7 +70,9 @@ async def start(
     bad = {one.saga.id for one, _ in refused}
     started = [one for one in decided if one.saga.id not in bad]
     left.subtract(one.saga.subscription_id for one in started)
-    emptied = frozenset(lane for lane, room in rooms.items() if not left[lane] and len(due[lane]) < room)
+    emptied = frozenset(
+        lane for lane, room in rooms.items() if not left[lane] and (lane in known or len(due[lane]) < room)
+    )
     return Begun(started, refused, emptied)
 
 
