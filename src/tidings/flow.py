@@ -7,7 +7,6 @@ docs/reference/flow.md. A new right is added here first, then the statement, the
 from dataclasses import dataclass
 
 SELECT, INSERT, UPDATE, DELETE, EXECUTE = VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE")
-IN_EVERY_ROLE = {"installation", "config_version", "schema_migrations", "audit_log"}
 _WRITING = {INSERT: "adds", UPDATE: "changes", DELETE: "removes", EXECUTE: "calls"}
 
 
@@ -36,15 +35,11 @@ class Role:
     process: str = ""
 
     def reads(self) -> list[str]:
-        """In words, without what every role may."""
-        return [str(one) for one in self.may if one.verb == SELECT and not _is_common(one)]
+        """In words, without what is `COMMON`."""
+        return [str(one) for one in self.may if one.verb == SELECT and one not in COMMON]
 
     def writes(self) -> list[str]:
-        return [f"{_WRITING[one.verb]} {one}" for one in self.may if one.verb in _WRITING and not _is_common(one)]
-
-
-def _is_common(permission: Permission) -> bool:
-    return permission.table in IN_EVERY_ROLE and permission.verb != UPDATE
+        return [f"{_WRITING[one.verb]} {one}" for one in self.may if one.verb in _WRITING and one not in COMMON]
 
 
 def _read(*tables: str) -> tuple[Permission, ...]:
@@ -82,6 +77,8 @@ def _call(*routines: str) -> tuple[Permission, ...]:
 # Every process looks at these before it starts.
 _KNOWS_WHERE_IT_IS = _read("installation", "config_version", "schema_migrations")
 _AUDITED = _insert("audit_log")
+# Said once of all roles, not of each.
+COMMON = {*_KNOWS_WHERE_IT_IS, *_AUDITED}
 _PRESENT = _call("mark_present", "mark_gone")
 _SUBSCRIPTIONS_WITHOUT_SECRETS = _read_but("subscriptions", "secrets", "headers")
 _CURSOR_PLACE = ("position", "last_event_id", "last_event_correlation_id", "last_event_created_at", "updated_at")
@@ -250,7 +247,7 @@ ROLES = (
         + _update("delivery_lanes", "window_size", "failures", "last_failure_at", "last_error_code", "updated_at")
         + _read("delivery_totals")
         + _insert("delivery_totals")
-        # All of it, as for the totals of retention.
+        # All of it: MariaDB wants the right on each column that ON DUPLICATE KEY UPDATE might have to write.
         + _update("delivery_totals")
         + _AUDITED,
         process="orchestrator",
@@ -376,7 +373,7 @@ ROLES = (
         + _update("route_worker_cursors", "updated_at")
         + _insert("retention_walks", "retention_totals")
         + _update("retention_walks", "at_time", "at_id", "began_at")
-        # All of it: MariaDB wants the right on each column that ON DUPLICATE KEY UPDATE might have to write.
+        # All of it, as for the totals of deliveries.
         + _update("retention_totals")
         + _AUDITED,
         process="retention",

@@ -50,6 +50,13 @@ def test_nothing_that_can_be_called_asked_for_or_said_is_left_out(pages: dict[st
         assert f"| `{name}` |" in pages["metrics.md"]
 
 
+def test_who_may_read_the_audit_log_stands_on_the_page_of_the_flow(pages: dict[str, str]) -> None:
+    """Every role that acts for people adds to it; to read it is the observer's right alone."""
+    _, _, observer = pages["flow.md"].partition("### observer\n")
+    assert "- reads audit_log\n" in observer
+    assert pages["flow.md"].count("reads audit_log") == 1
+
+
 def test_a_page_that_is_out_of_step_is_named(tmp_path: Path, pages: dict[str, str]) -> None:
     for name, text in pages.items():
         (tmp_path / name).write_text(text, "utf-8")

@@ -1,6 +1,6 @@
 """docs/reference/flow.md, from the map."""
 
-from tidings.flow import DELETE, IN_EVERY_ROLE, INSERT, ROLES, SELECT, UPDATE, Role
+from tidings.flow import COMMON, DELETE, INSERT, ROLES, SELECT, UPDATE, Role
 from tidings.reference.writing import head
 
 _SAYS = """
@@ -28,7 +28,7 @@ def _diagram() -> str:
 
 
 def _tables(role: Role, *verbs: str) -> list[str]:
-    return list(dict.fromkeys(p.table for p in role.may if p.verb in verbs and p.table not in IN_EVERY_ROLE))
+    return list(dict.fromkeys(p.table for p in role.may if p.verb in verbs and p not in COMMON))
 
 
 def _section(role: Role) -> str:
