@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
@@ -30,7 +31,7 @@ from tidings.decisions.diagnosing import (
     judge_tasks,
     right,
 )
-from tidings.errors import TidingsError
+from tidings.errors import DatabaseUrlInvalid, TidingsError
 from tidings.flow import OWNER, ROLE_NAMES
 from tidings.model.endpoint_check import process_of
 from tidings.roles.observer.depths import DepthObserver
@@ -61,7 +62,8 @@ async def examine(installation: Installation) -> AsyncIterator[Finding]:
         yield Finding("connection", Health.WRONG, error.what, error.remedy)
         return
     yield await _rights(installation)
-    yield judge_boundary([role for role in ROLE_NAMES if installation.access(role).group])
+    with suppress(DatabaseUrlInvalid):  # a role without any way in was named just now
+        yield judge_boundary([role for role in ROLE_NAMES if installation.access(role).group])
     yield await _schema(installation)
 
 
@@ -153,7 +155,7 @@ async def _rights_of(engine: Engine, names: Names, role: str) -> tuple[frozenset
     has: frozenset[Right] = frozenset()
     for grantee in grantees(names, role, family):
         has |= await _granted(engine, names.schema, grantee)
-    return has, frozenset(right for right in wanted_rights(names, family) if right.grantee == names.group(role))
+    return has, frozenset(one for one in wanted_rights(names, family) if one.grantee == names.group(role))
 
 
 async def _granted(engine: Engine, schema: str, grantee: str) -> frozenset[Right]:

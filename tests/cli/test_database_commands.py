@@ -74,6 +74,15 @@ def test_doctor_says_that_one_login_for_all_is_no_boundary(engine: Database, tmp
     assert said["rights"]["health"] == "right"
 
 
+def test_doctor_names_a_role_without_a_url_and_examines_the_rest(engine: Database, tmp_path: Path) -> None:
+    environment = engine.environment()
+    del environment["TIDINGS_DATABASE_URL_JOB_WORKER"]
+    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **environment).stdout)
+    assert said["rights"]["health"] == "wrong"
+    assert "no database URL for the role job_worker" in said["rights"]["says"]
+    assert said["tables and indexes"]["health"] == "right"
+
+
 DAMAGE = {
     "a dropped index": ("DROP INDEX idx_dead_event{on}", "tables and indexes", "idx_dead_event is missing"),
     "a widened grant": ("GRANT UPDATE ON {schema}.events TO {router}", "rights", "too much: UPDATE on events"),
