@@ -20,7 +20,7 @@ from tidings.model.totals import DURATIONS, OUTCOMES
 
 @dataclass(frozen=True)
 class Column:
-    """`default` is a literal, `now`, `uuid`, `assigned` (drawn by the database) or a `computed:` expression."""
+    """`default` is a literal, `now`, `uuid`, `assigned` (drawn by the database) or `computed` (from other columns)."""
 
     name: str
     type: str
@@ -38,7 +38,6 @@ class Index:
     unique: bool = False
     where: str = ""
     mysql_columns: tuple[str, ...] = ()
-    mysql_only: bool = False
     postgresql_only: bool = False
 
 
@@ -564,36 +563,20 @@ SCHEMA_MIGRATIONS = Table(
     key=("version", "step"),
 )
 
+_NEVER_TRUNCATED = {
+    "events": "event_id",
+    "sagas": "saga_id",
+    "jobs": "job_id",
+    "dead_letters": "dead_letter_id",
+    "route_attempts": "route_attempt_id",
+    "route_dead_letters": "route_dead_letter_id",
+    "audit_log": "audit_id",
+}
 # MySQL fires no trigger on TRUNCATE: foreign keys of this ever-empty table refuse it instead.
 TRUNCATE_GUARD = Table(
     "truncate_guard",
-    (
-        Column("id", "bigint"),
-        *(
-            _maybe(name, "bigint")
-            for name in (
-                "event_id",
-                "saga_id",
-                "job_id",
-                "dead_letter_id",
-                "route_attempt_id",
-                "route_dead_letter_id",
-                "audit_id",
-            )
-        ),
-    ),
-    indexes=tuple(
-        Index(f"truncate_guard_{table}", (column,), mysql_only=True)
-        for table, column in (
-            ("events", "event_id"),
-            ("sagas", "saga_id"),
-            ("jobs", "job_id"),
-            ("dead_letters", "dead_letter_id"),
-            ("route_attempts", "route_attempt_id"),
-            ("route_dead_letters", "route_dead_letter_id"),
-            ("audit_log", "audit_id"),
-        )
-    ),
+    (Column("id", "bigint"), *(_maybe(column, "bigint") for column in _NEVER_TRUNCATED.values())),
+    indexes=tuple(_index(f"truncate_guard_{table}", column) for table, column in _NEVER_TRUNCATED.items()),
     checks=("truncate_guard_is_empty",),
     mysql_only=True,
 )

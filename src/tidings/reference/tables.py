@@ -47,7 +47,6 @@ def _index(index: Index) -> tuple[str, str, str]:
         *(["unique"] if index.unique else []),
         *([f"where `{index.where}` on PostgreSQL"] if index.where else []),
         *([f"on MariaDB over {', '.join(map(code, index.mysql_columns))}"] if index.mysql_columns else []),
-        *(["MariaDB only"] if index.mysql_only else []),
         *(["PostgreSQL only"] if index.postgresql_only else []),
     ]
     return code(index.name), ", ".join(map(code, index.columns)), "; ".join(words)
