@@ -32,7 +32,7 @@ class Account:
 
 def accounts(names: Names, dialect: str, passwords: Mapping[str, str]) -> list[Account]:
     """Everything to be made, in order. `passwords` by login."""
-    return list((_postgresql if dialect == "postgresql" else _mysql)(names, passwords, dialect))
+    return list(_postgresql(names, passwords) if dialect == "postgresql" else _mysql(names, passwords, dialect))
 
 
 def schema_texts(names: Names, dialect: str) -> list[str]:
@@ -53,7 +53,7 @@ def bare_schema_text(names: Names, dialect: str) -> str:
     return f"CREATE DATABASE IF NOT EXISTS `{names.schema}` CHARACTER SET utf8mb4"
 
 
-def _postgresql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
+def _postgresql(names: Names, passwords: Mapping[str, str]) -> Iterable[Account]:
     for role in ALL_ROLES:
         yield Account(names.group(role), f'CREATE ROLE "{names.group(role)}" NOLOGIN')
     yield Account("", "", (_membership_of_the_migrator(names),))

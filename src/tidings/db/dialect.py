@@ -64,8 +64,11 @@ class Dialect:
         if match := _PICK.fullmatch(text):
             return self.pick(*match.groups())
         if match := _TABLE.fullmatch(text):
-            return f"{self.quote}{schema}{self.quote}.{match[1]}" if schema else match[1]
+            return f"{self.quoted(schema)}.{match[1]}" if schema else match[1]
         raise KeyError(text)
+
+    def quoted(self, name: str) -> str:
+        return f"{self.quote}{name}{self.quote}"
 
 
 def picked(text: str) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from asyncmy.cursors import DictCursor
 from asyncmy.errors import MySQLError
 
 from tidings.db.address import Address
-from tidings.db.dialect import LONGEST_IDLE
+from tidings.db.dialect import LONGEST_IDLE, dialect_of
 from tidings.db.mysql_literals import literal_text
 from tidings.db.mysql_tls import tls_context
 from tidings.db.session import Arguments, Row, Server, act_as
@@ -220,7 +220,7 @@ def read_version(said: str) -> Server:
     numbers = re.search(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)", said)
     if numbers is None:
         raise ServerUnsuitable(f"This server calls itself {said!r}.", "Use MariaDB, MySQL or PostgreSQL.")
-    dialect = "mariadb" if "mariadb" in said.lower() else "mysql"
+    dialect = dialect_of(said).name
     server = Server({"mariadb": "MariaDB", "mysql": "MySQL"}[dialect], tuple(map(int, numbers.groups())), dialect)
     if server.version < OLDEST[dialect]:
         oldest = ".".join(map(str, OLDEST[dialect]))

@@ -14,19 +14,19 @@ _BETWEEN_ROWS = {"each": " UNION ALL ", "any": " OR "}
 
 
 def literal_text(statement: Statement, arguments: Arguments) -> str:
-    """The statement with its arguments written into it: this protocol has no arrays."""
+    """The statement with its arguments written into it."""
 
     def value(parameter: str) -> str:
         name, _, batch = parameter.partition(".")
         if batch in _BETWEEN_ROWS:
             texts = (statement.each.format(*map(literal, row)) for row in arguments[name])
             return _BETWEEN_ROWS[batch].join(f"({text})" for text in texts)
-        return rows_literal(arguments[name], batch) if batch else literal(arguments[name])
+        return _rows_literal(arguments[name], batch) if batch else literal(arguments[name])
 
     return statement.text.format(*(value(parameter) for parameter in statement.parameters))
 
 
-def rows_literal(rows: Sequence[Sequence[Any]], batch: str) -> str:
+def _rows_literal(rows: Sequence[Sequence[Any]], batch: str) -> str:
     word = "ROW" if batch == "row" else ""
     return ",".join(f"{word}({','.join(map(literal, row))})" for row in rows)
 

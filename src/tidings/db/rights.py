@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tidings.db.dialect import Dialect
 from tidings.db.names import Names
 from tidings.flow import EXECUTE, INSERT, ROLES, Permission
 from tidings.tables import Table, columns_of, tables_of
@@ -59,7 +60,7 @@ def permitted_columns(permission: Permission, table: Table, family: str) -> tupl
     return tuple(column.name for column in columns_of(table, family) if column.name not in permission.but)
 
 
-def grant_texts(wanted: Iterable[Right], has: Iterable[Right], qualify: str, family: str) -> list[str]:
+def grant_texts(wanted: Iterable[Right], has: Iterable[Right], schema: str, dialect: Dialect) -> list[str]:
     """What brings a server from what it has to what the map says: grants first, so that no process stands still."""
     asked, held = frozenset(wanted), frozenset(has)
     excess = held - asked
@@ -70,7 +71,7 @@ def grant_texts(wanted: Iterable[Right], has: Iterable[Right], qualify: str, fam
         ("GRANT", "TO", {right for right in asked if any(_takes_along(taken, right) for taken in excess)}),
     )
     return [
-        _text(word, direction, rights, qualify, family)
+        _text(word, direction, rights, schema, dialect)
         for word, direction, several in steps
         for rights in _grouped(several)
     ]
@@ -88,11 +89,10 @@ def _grouped(rights: Iterable[Right]) -> list[list[Right]]:
     return list(groups.values())
 
 
-def _text(word: str, direction: str, rights: list[Right], qualify: str, family: str) -> str:
+def _text(word: str, direction: str, rights: list[Right], schema: str, dialect: Dialect) -> str:
     first = rights[0]
-    quote = {"postgresql": '"', "mysql": "`"}[family]
-    subject = f"{quote}{qualify}{quote}.{first.table}"
-    grantee = first.grantee if first.grantee == PUBLIC else f"{quote}{first.grantee}{quote}"
+    subject = f"{dialect.quoted(schema)}.{first.table}"
+    grantee = first.grantee if first.grantee == PUBLIC else dialect.quoted(first.grantee)
     columns = f" ({', '.join(right.column for right in rights)})" if first.column else ""
-    what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[family] if first.verb == EXECUTE else ""
+    what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[dialect.family] if first.verb == EXECUTE else ""
     return f"{word} {first.verb}{columns} ON {what}{subject} {direction} {grantee}"

@@ -53,15 +53,6 @@ class Session(Protocol):
         """Closes at once, without a word: for a session in an unknown state."""
 
 
-def batch_rows(statement: Statement, arguments: Arguments) -> int | None:
-    """How many rows the statement's batch has; None if it takes none."""
-    for parameter in statement.parameters:
-        name, dot, _ = parameter.partition(".")
-        if dot:
-            return len(arguments[name])
-    return None
-
-
 def refuse_naive(value: Any) -> Any:
     """The value itself, unless it is a moment without a time zone, which would mean another one on each machine."""
     if isinstance(value, datetime.datetime) and value.tzinfo is None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from tidings.db.session import Row, Session, batch_rows
+from tidings.db.session import Row, Session
 from tidings.db.statements import Statement
 from tidings.errors import DatabaseError, StatementFileInvalid, TransientFailure
 
@@ -22,7 +22,7 @@ class Transaction:
 
     async def rows(self, statement: Statement, /, **arguments: Any) -> Sequence[Row]:
         _check(statement, arguments)
-        if batch_rows(statement, arguments) == 0:
+        if _has_no_rows(statement, arguments):
             return ()
         with self._spoilt_by_failure():
             return await self._session.fetch(statement, _ascending(statement, arguments))
@@ -40,7 +40,7 @@ class Transaction:
     async def run(self, statement: Statement, /, **arguments: Any) -> int:
         """How many rows matched."""
         _check(statement, arguments)
-        if batch_rows(statement, arguments) == 0:
+        if _has_no_rows(statement, arguments):
             return 0
         with self._spoilt_by_failure():
             return await self._session.run(statement, _ascending(statement, arguments))
@@ -85,6 +85,15 @@ def _check(statement: Statement, arguments: dict[str, Any]) -> None:
         raise StatementFileInvalid(
             f"{statement.name} takes {sorted(statement.arguments)} and was given {sorted(arguments)}."
         )
+
+
+def _has_no_rows(statement: Statement, arguments: dict[str, Any]) -> bool:
+    """Whether it takes a batch, and is given an empty one: then there is nothing to ask."""
+    for parameter in statement.parameters:
+        name, dot, _ = parameter.partition(".")
+        if dot:
+            return len(arguments[name]) == 0
+    return False
 
 
 def _ascending(statement: Statement, arguments: dict[str, Any]) -> dict[str, Any]:

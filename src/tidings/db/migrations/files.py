@@ -49,7 +49,7 @@ def newest_version(family: str) -> int:
 def words(names: Names, dialect: Dialect, definer: str) -> Mapping[str, str]:
     """What the words in braces stand for in this installation."""
     return {
-        "schema": f'"{names.schema}"' if dialect.family == "postgresql" else f"`{names.schema}`",
+        "schema": dialect.quoted(names.schema),
         "definer": definer,
         **(
             {

@@ -204,7 +204,7 @@ class Migrator:
         for name in present:
             has |= await catalogue.granted_rights(self._names.schema, name)
         wanted = {right for right in wanted_rights(self._names, self._family) if right.grantee in present}
-        for text in grant_texts(wanted, has, self._names.schema, self._family):
+        for text in grant_texts(wanted, has, self._names.schema, self.dialect):
             await work.command(text)
         if wanted != has:
             tell(RightsChanged(granted=len(wanted - has), revoked=len(has - wanted)))

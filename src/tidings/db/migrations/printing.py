@@ -37,7 +37,7 @@ def _as_owner(names: Names, dialect: Dialect) -> list[str]:
 
 
 def _grants(names: Names, dialect: Dialect) -> list[str]:
-    return grant_texts(wanted_rights(names, dialect.family), (), names.schema, dialect.family)
+    return grant_texts(wanted_rights(names, dialect.family), (), names.schema, dialect)
 
 
 def _enter_text(names: Names, dialect: Dialect) -> str:
