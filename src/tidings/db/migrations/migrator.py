@@ -60,14 +60,13 @@ class Migrator:
     async def make_database(self, database: str) -> None:
         """PostgreSQL only, and outside of any transaction: the embedded server starts without our database."""
         async with self._turn(), self._engine.bare_session() as session:
-            operations = MigrationOperations(Transaction(session), self._engine.dialect)
+            operations = MigrationOperations.on_session(session, self.dialect)
             if not await operations.database_exists(database):
                 await session.command(f'CREATE DATABASE "{database}"')
 
     async def missing_steps(self) -> list[tuple[int, str]]:
         """What this program needs and the database does not have yet; SchemaError if the database is ahead of us."""
-        applied = await self._engine.step(self._applied)
-        return self._missing(applied)
+        return self._missing(await self._engine.step(self._applied))
 
     def _missing(self, applied: frozenset[tuple[int, str]]) -> list[tuple[int, str]]:
         ahead = max((version for version, _ in applied), default=0)
@@ -82,7 +81,7 @@ class Migrator:
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
         async with self._engine.bare_session() as session:
-            operations = MigrationOperations(Transaction(session), self._engine.dialect)
+            operations = MigrationOperations.on_session(session, self.dialect)
             # By a lock of the session, which a pooler keeps for us no longer than a transaction lasts.
             is_pinned = self._family == "postgresql"
             if is_pinned:
@@ -98,31 +97,29 @@ class Migrator:
 
     async def _begin_ledger(self) -> None:
         async def begin(work: Transaction) -> None:
-            if not await self._schema_exists(work):
-                await work.command(bare_schema_text(self._names, self._engine.dialect.name))
+            operations = MigrationOperations(work, self.dialect)
+            if not await operations.schema_exists(self._names.schema):
+                await work.command(bare_schema_text(self._names, self.dialect.name))
             await self._enter(work)
-            await work.command(ledger_text(self._engine.dialect))
-            await MigrationOperations(work, self._engine.dialect).record_beginning()
+            await work.command(ledger_text(self.dialect))
+            await operations.record_beginning()
 
         await self._engine.step(begin)
-
-    async def _schema_exists(self, work: Transaction) -> bool:
-        return await MigrationOperations(work, self._engine.dialect).schema_exists(self._names.schema)
 
     async def _refuse_if_locks_are_ignored(self) -> None:
         async with self._engine.transaction() as holder, self._engine.transaction() as other:
             for work in (holder, other):
                 await self._enter(work)
-            await MigrationOperations(holder, self._engine.dialect).lock_beginning()
-            await MigrationOperations(other, self._engine.dialect).refuse_if_locks_are_ignored()
+            await MigrationOperations(holder, self.dialect).lock_beginning()
+            await MigrationOperations(other, self.dialect).refuse_if_locks_are_ignored()
 
     async def _make_accounts(self, work: Transaction, passwords: Mapping[str, str] | None) -> list[str]:
         if passwords is None:
             return []
-        wanted = accounts(self._names, self._engine.dialect.name, passwords)
+        wanted = accounts(self._names, self.dialect.name, passwords)
         try:
             made = [await self._make_account(work, account) for account in wanted]
-            for text in schema_texts(self._names, self._engine.dialect.name):
+            for text in schema_texts(self._names, self.dialect.name):
                 await work.command(text)
         except StatementFailed as error:
             raise SchemaError(
@@ -134,7 +131,7 @@ class Migrator:
 
     async def _make_account(self, work: Transaction, account: Account) -> str:
         """Its name, if it was not there before."""
-        operations = MigrationOperations(work, self._engine.dialect)
+        operations = MigrationOperations(work, self.dialect)
         is_new = account.make and not await operations.account_exists(account.name)
         for text in ((account.make,) if is_new else ()) + account.after:
             await work.command(text)
@@ -142,7 +139,7 @@ class Migrator:
 
     async def _refuse_foreign_roles(self, work: Transaction) -> None:
         """Also where no accounts are to be made: groups that exist are given rights in any case."""
-        operations = MigrationOperations(work, self._engine.dialect)
+        operations = MigrationOperations(work, self.dialect)
         for role in ROLE_NAMES:
             group = self._names.group(role)
             if places := await operations.granted_elsewhere(group, self._names.schema):
@@ -152,7 +149,7 @@ class Migrator:
                 )
 
     async def _applied(self, work: Transaction) -> frozenset[tuple[int, str]]:
-        operations = MigrationOperations(work, self._engine.dialect)
+        operations = MigrationOperations(work, self.dialect)
         if not await operations.ledger_exists(self._names.schema):
             return frozenset()
         await self._enter(work)
@@ -160,9 +157,9 @@ class Migrator:
 
     async def _apply_missing(self, work: Transaction) -> None:
         missing = self._missing(await self._applied(work))
-        operations = MigrationOperations(work, self._engine.dialect)
+        operations = MigrationOperations(work, self.dialect)
         await self._act_as_owner(work, operations)
-        known = words(self._names, self._engine.dialect, await self._definer(operations))
+        known = words(self._names, self.dialect, await self._definer(operations))
         for migration in migrations(self._family):
             for step in migration.steps:
                 if (migration.version, step.name) in missing:
@@ -196,8 +193,8 @@ class Migrator:
 
     async def _align_rights(self, work: Transaction) -> None:
         """Grants what the map says and revokes what it does not, from everybody who could act for a role."""
-        operations = MigrationOperations(work, self._engine.dialect)
-        catalogue = CatalogueOperations(work, self._engine.dialect)
+        operations = MigrationOperations(work, self.dialect)
+        catalogue = CatalogueOperations(work, self.dialect)
         named = {name for role in ROLE_NAMES for name in grantees(self._names, role, self._family)}
         present = [name for name in sorted(named) if name == PUBLIC or await operations.account_exists(name)]
         has: set[Right] = set()
@@ -211,5 +208,5 @@ class Migrator:
 
     async def _enter(self, work: Transaction) -> None:
         """Names without a schema mean ours from here on, until the transaction ends or, on MySQL, for good."""
-        quoted = f'SET LOCAL search_path = "{self._names.schema}"'
-        await work.command(quoted if self._family == "postgresql" else f"USE `{self._names.schema}`")
+        schema = self.dialect.quoted(self._names.schema)
+        await work.command(f"SET LOCAL search_path = {schema}" if self._family == "postgresql" else f"USE {schema}")
