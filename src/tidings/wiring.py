@@ -168,7 +168,7 @@ def rules_of(settings: Settings) -> SubscriptionRules:
         DestinationRules(sending.allow_http_hosts, sending.allow_networks, sending.allow_ports),
         longest_timeout=settings.worker.longest_timeout,
         longest_delay=settings.retries.max_delay_seconds,
-        most_in_flight=settings.worker.worker_slots // 4,
+        most_in_flight=settings.worker.most_in_flight,
     )
 
 

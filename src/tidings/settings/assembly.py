@@ -40,14 +40,14 @@ def broken_checks(settings: Settings, places: Mapping[str, str], refused: Collec
 
 
 def _sections(values: Mapping[Setting, object]) -> Settings:
-    sections: dict[str, dict[str, Any]] = {name: {} for name in get_type_hints(Settings)}
+    types = get_type_hints(Settings)
+    sections: dict[str, dict[str, Any]] = {name: {} for name in types}
     sections["database"]["urls"] = {
         setting.key: url for setting, url in values.items() if setting.section == ROLE_URLS and url
     }
     for setting, value in values.items():
         if setting.section != ROLE_URLS:
             sections[setting.section][setting.key] = value
-    types = get_type_hints(Settings)
     return Settings(**{name: types[name](**fields) for name, fields in sections.items()})
 
 

@@ -30,7 +30,7 @@ def window_start_is_not_above_max(settings: Settings) -> str | None:
 
 
 def one_subscription_leaves_room(settings: Settings) -> str | None:
-    most = settings.worker.worker_slots // 4
+    most = settings.worker.most_in_flight
     if settings.worker.max_in_flight <= most:
         return None
     return f"max_in_flight must be at most a quarter of worker_slots, {most}"

@@ -87,6 +87,11 @@ class WorkerSettings:
         """The deadline that fits in a lease, with as much room again between claim and start."""
         return self.lease_seconds - 2 * self.send_margin
 
+    @property
+    def most_in_flight(self) -> int:
+        """To one subscription, so that there is always room for others."""
+        return self.worker_slots // 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class SendingSettings:
