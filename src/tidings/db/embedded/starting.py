@@ -10,7 +10,7 @@ from tidings.db.embedded.cluster import prepare
 from tidings.db.embedded.locks import EXCLUSIVE, Lock, try_take
 from tidings.db.embedded.record import Record
 from tidings.db.embedded.server_process import PidFile, find_running
-from tidings.db.embedded.state import KEEPER, log_tail, open_log
+from tidings.db.embedded.state import KEEPER, LOG, log_tail, open_log
 from tidings.errors import EmbeddedServerFailed
 
 START_DEADLINE = 120.0
@@ -71,5 +71,5 @@ def find_server(data_dir: Path) -> PidFile | None:
 def _not_started(data_dir: Path, what: str) -> EmbeddedServerFailed:
     return EmbeddedServerFailed(
         f"The embedded PostgreSQL in {data_dir} {what}. The end of its log:\n{log_tail(data_dir)}",
-        f"The whole log is in {data_dir / 'server.log'}. Put right what it says, then try again.",
+        f"The whole log is in {data_dir / LOG}. Put right what it says, then try again.",
     )
