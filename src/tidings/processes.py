@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tidings.courier import Courier, Guard
@@ -26,7 +26,7 @@ from tidings.roles.task_worker.worker import TaskLimits, TaskWorker
 from tidings.roles.verifier.calling import EndpointCaller
 from tidings.roles.worker.worker import Worker, WorkerLimits
 from tidings.runtime.exposing import Exposition
-from tidings.runtime.loop import Pace, Step, Work, keep_going
+from tidings.runtime.loop import Pace, Work, keep_going
 from tidings.runtime.presence import SECONDS_TO_LEAVE, new_worker_id, show_presence
 from tidings.runtime.supervisor import Activity
 from tidings.runtime.wakeups import Wakeups
@@ -62,7 +62,7 @@ class Process:
     """`work` makes the step out of an engine of this role, and tidies up after the last one. The API has no steps."""
 
     role: str
-    work: Callable[[Installation, Engine, str, Ring], AbstractAsyncContextManager[Work | Step]] | None = None
+    work: Callable[[Installation, Engine, str, Ring], AbstractAsyncContextManager[Work]] | None = None
 
 
 def seconds_to_stop(settings: Settings) -> float:
@@ -80,18 +80,18 @@ def activities(found: Installation, names: list[str], router: str = DEFAULT_ROUT
     wakeups = Wakeups(names)
     steps = [name for name in names if name != API]
     routing = partial(_routing, router=router, is_orchestrator_here="orchestrator" in names)
-    processes = PROCESSES | {"router": Process("event_router", routing)}
-    all = [Activity(name, partial(_run, found, name, processes[name], wakeups)) for name in steps]
+    processes = PROCESSES | {"router": replace(PROCESSES["router"], work=routing)}
+    wanted = [Activity(name, partial(_run, found, name, processes[name], wakeups)) for name in steps]
     if found.settings.database.notify != "off":
-        all.append(Activity("wake-ups", partial(_wake_others, found, PROCESSES[names[0]].role, wakeups)))
+        wanted.append(Activity("wake-ups", partial(_wake_others, found, PROCESSES[names[0]].role, wakeups)))
     server = found.settings.server
     if server.metrics_port or API in names:
         shown = Exposition(partial(_read_depths, found))
         if server.metrics_port:
-            all.append(Activity("metrics", partial(shown.serve, server.host, server.metrics_port)))
+            wanted.append(Activity("metrics", partial(shown.serve, server.host, server.metrics_port)))
         if API in names:
-            all.append(Activity(API, _serving(found, shown, wakeups)))
-    return all
+            wanted.append(Activity(API, _serving(found, shown, wakeups)))
+    return wanted
 
 
 async def _run(found: Installation, name: str, process: Process, wakeups: Wakeups, stopping: asyncio.Event) -> None:
@@ -158,7 +158,7 @@ async def _routing(
         if done.sagas:
             ring("orchestrator")
         if done.tasks:
-            ring("task-worker")
+            ring(TASK_WORKER)
 
     one = Router(engine, router, on_routed=on_routed)
 
