@@ -59,10 +59,10 @@ class Wakeups:
 
     async def run(self, engine: Engine, schema: str, stopping: asyncio.Event) -> None:
         """Tells other processes and listens to them until all must stop; `engine` has room for one session."""
-        running = {
+        running: set[asyncio.Task[object]] = {
             asyncio.create_task(self._tell_others(engine, schema)),
             asyncio.create_task(self._listen_to_others(engine, schema)),
-            asyncio.create_task(_until(stopping)),
+            asyncio.create_task(stopping.wait()),
         }
         try:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -129,7 +129,3 @@ async def _is_set(event: asyncio.Event, seconds: float) -> bool:
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
     return event.is_set()
-
-
-async def _until(stopping: asyncio.Event) -> None:
-    await stopping.wait()
