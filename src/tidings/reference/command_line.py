@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidings.cli.commands import COMMANDS, load
-from tidings.reference.writing import cell, one_line
+from tidings.reference.writing import cell, head, one_line
 
-_HEAD = """# The command line
-
-<!-- Made from src/tidings/cli by `make docs`; change it there. -->
-
+_SAYS = """
 `tidings COMMAND --help` says the same, with the defaults. Tables are for people; `--json` gives machines all there is.
 What people should know but no program reads goes to stderr. Every setting is a flag too ([settings](settings.md)):
 `--data-dir ./here`, `--lease-seconds 30s`.
@@ -27,7 +24,8 @@ What people should know but no program reads goes to stderr. Every setting is a 
 
 def command_line_reference() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(line for name in COMMANDS for line in _command(name))])
+    title = head("The command line", "src/tidings/cli", _SAYS)
+    return "\n".join([title, *(line for name in COMMANDS for line in _command(name))])
 
 
 def leaves() -> Iterator[tuple[tuple[str, ...], Any]]:
