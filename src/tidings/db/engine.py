@@ -38,14 +38,14 @@ class Engine:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[Session]],
+        dial: Callable[[], Awaitable[Session]],
         first: Session,
         *,
         owner: str,
         size: int,
         is_shared: bool = False,
     ) -> None:
-        self._dial = connect
+        self._dial = dial
         self._is_shared = is_shared
         self._idle: list[Session] = [first]
         self._room = asyncio.Semaphore(size)
