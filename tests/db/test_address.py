@@ -87,6 +87,19 @@ def test_a_primary_and_its_standbys_stand_in_one_url(url: str, places: list[str]
     assert ",".join(places) in str(address)
 
 
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("mysql://u@h/d?ssl-mode=VERIFY_CA&ssl-ca=/our%20ca.pem", {"ssl-mode": "VERIFY_CA", "ssl-ca": "/our ca.pem"}),
+        ("postgresql://u@h/d?sslmode=verify-full&password=secret&sslkey=/u.pem", {"sslmode": "verify-full"}),
+        ("postgresql://u@h/d", {}),
+    ],
+)
+def test_another_login_asks_for_the_same_tls_and_for_nothing_of_this_one(url: str, options: dict[str, str]) -> None:
+    other = read_address(read_address(url).url_for("login", "p@ss", "d"))
+    assert (other.user, other.password, other.options) == ("login", "p@ss", options)
+
+
 def test_of_a_single_host_nothing_is_asked_but_that_it_is_there() -> None:
     (one,) = read_address("mysql://u@h/d").each()
     assert not one.must_take_writes

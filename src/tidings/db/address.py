@@ -1,7 +1,7 @@
 """Where a database is and who asks: one URL, read once, with an error that shows how to write it."""
 
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from tidings.errors import DatabaseUrlInvalid
 
@@ -21,6 +21,8 @@ _ESCAPING = "Signs such as / # @ : in a password are written as %2F %23 %40 %3A.
 # As libpq calls it. Every role writes, so a server that only follows is never the one that is meant.
 _CHOICE = "target_session_attrs"
 _CHOICES = ("any", "primary", "read-write")
+# Of the server, whoever asks. Other options may be one login's own, such as its certificate.
+_OF_TLS = ("ssl-mode", "ssl-ca", "sslmode", "sslrootcert")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class Address:
     def url_for(self, login: str, password: str, schema: str) -> str:
         """The same server for another login; on MySQL a schema is a database of its own."""
         database = self.database if self.family == "postgresql" else schema
-        return f"{self.family}://{quote(login)}:{quote(password, safe='')}@{self._places}/{quote(database)}"
+        kept = {name: self.options[name] for name in _OF_TLS if name in self.options}
+        url = f"{self.family}://{quote(login)}:{quote(password, safe='')}@{self._places}/{quote(database)}"
+        return f"{url}?{urlencode(kept, quote_via=quote, safe='/')}" if kept else url
 
     def __str__(self) -> str:
         return f"{self.family}://{self.user}@{self._places}/{self.database}"
