@@ -6,6 +6,7 @@ Pure text; who runs it is decided elsewhere (`tidings migrate --roles=create`) o
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tidings.db.dialect import Dialect
 from tidings.db.names import Names
 from tidings.flow import OWNER, ROLE_NAMES
 
@@ -30,14 +31,14 @@ class Account:
     after: tuple[str, ...] = ()
 
 
-def accounts(names: Names, dialect: str, passwords: Mapping[str, str]) -> list[Account]:
+def accounts(names: Names, dialect: Dialect, passwords: Mapping[str, str]) -> list[Account]:
     """Everything to be made, in order. `passwords` by login."""
-    return list(_postgresql(names, passwords) if dialect == "postgresql" else _mysql(names, passwords, dialect))
+    return list(_postgresql(names, passwords) if dialect.family == "postgresql" else _mysql(names, passwords, dialect))
 
 
-def schema_texts(names: Names, dialect: str) -> list[str]:
+def schema_texts(names: Names, dialect: Dialect) -> list[str]:
     """Makes the schema, or the database, that holds everything else; repeatable."""
-    if dialect == "postgresql":
+    if dialect.family == "postgresql":
         groups = ", ".join(f'"{names.group(role)}"' for role in ALL_ROLES)
         return [
             bare_schema_text(names, dialect),
@@ -47,8 +48,8 @@ def schema_texts(names: Names, dialect: str) -> list[str]:
     return [bare_schema_text(names, dialect)]
 
 
-def bare_schema_text(names: Names, dialect: str) -> str:
-    if dialect == "postgresql":
+def bare_schema_text(names: Names, dialect: Dialect) -> str:
+    if dialect.family == "postgresql":
         return f'CREATE SCHEMA IF NOT EXISTS "{names.schema}"'
     return f"CREATE DATABASE IF NOT EXISTS `{names.schema}` CHARACTER SET utf8mb4"
 
@@ -81,10 +82,10 @@ def _membership_of_the_migrator(names: Names) -> str:
     )
 
 
-def _mysql(names: Names, passwords: Mapping[str, str], dialect: str) -> Iterable[Account]:
+def _mysql(names: Names, passwords: Mapping[str, str], dialect: Dialect) -> Iterable[Account]:
     # In a grant on a whole database an underscore is any one character, unless it is escaped.
     schema, definer = f"`{names.schema}`".replace("_", r"\_"), definer_text(names)
-    towards = "FOR" if dialect == "mariadb" else "TO"
+    towards = "FOR" if dialect.name == "mariadb" else "TO"
     yield Account(
         names.definer,
         f"CREATE USER {definer} ACCOUNT LOCK",

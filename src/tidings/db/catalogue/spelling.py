@@ -2,6 +2,7 @@
 
 import re
 
+from tidings.db.dialect import DIALECTS
 from tidings.db.session import Row
 from tidings.tables import Column, Index, Table, columns_of, tables_of
 
@@ -79,7 +80,7 @@ def _predicate(text: str) -> str:
 
 def expected_lines(dialect: str) -> dict[str, str]:
     """Each thing that a healthy schema has by name, with one line that describes it."""
-    family = "postgresql" if dialect == "postgresql" else "mysql"
+    family = DIALECTS[dialect].family
     lines: dict[str, str] = {}
     for table in tables_of(family).values():
         lines |= _table_lines(table, family)

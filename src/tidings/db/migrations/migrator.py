@@ -99,7 +99,7 @@ class Migrator:
         async def begin(work: Transaction) -> None:
             operations = MigrationOperations(work, self.dialect)
             if not await operations.schema_exists(self._names.schema):
-                await work.command(bare_schema_text(self._names, self.dialect.name))
+                await work.command(bare_schema_text(self._names, self.dialect))
             await self._enter(work)
             await work.command(ledger_text(self.dialect))
             await operations.record_beginning()
@@ -116,10 +116,10 @@ class Migrator:
     async def _make_accounts(self, work: Transaction, passwords: Mapping[str, str] | None) -> list[str]:
         if passwords is None:
             return []
-        wanted = accounts(self._names, self.dialect.name, passwords)
+        wanted = accounts(self._names, self.dialect, passwords)
         try:
             made = [await self._make_account(work, account) for account in wanted]
-            for text in schema_texts(self._names, self.dialect.name):
+            for text in schema_texts(self._names, self.dialect):
                 await work.command(text)
         except StatementFailed as error:
             raise SchemaError(

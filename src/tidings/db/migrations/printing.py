@@ -11,7 +11,7 @@ from tidings.flow import OWNER
 def printed_migration(names: Names, dialect: Dialect, *, with_roles: bool) -> str:
     """Everything that `migrate` would do on an empty server."""
     made_first = [*_account_texts(names, dialect), *_as_owner(names, dialect)]
-    texts = made_first if with_roles else [bare_schema_text(names, dialect.name)]
+    texts = made_first if with_roles else [bare_schema_text(names, dialect)]
     texts += [_enter_text(names, dialect), ledger_text(dialect), _record_text(0, "begun")]
     known = words(names, dialect, definer_text(names) if with_roles else "CURRENT_USER")
     for migration in migrations(dialect.family):
@@ -27,9 +27,9 @@ def printed_roles(names: Names, dialect: Dialect) -> str:
 
 def _account_texts(names: Names, dialect: Dialect) -> list[str]:
     passwords = {names.login(role): "CHOOSE-A-PASSWORD" for role in ALL_ROLES}
-    made = accounts(names, dialect.name, passwords)
+    made = accounts(names, dialect, passwords)
     texts = [text for account in made for text in (account.make, *account.after) if text]
-    return texts + schema_texts(names, dialect.name)
+    return texts + schema_texts(names, dialect)
 
 
 def _as_owner(names: Names, dialect: Dialect) -> list[str]:
