@@ -40,7 +40,6 @@ from tidings.wiring import Installation
 Ring = Callable[[str], None]
 """Wakes another process, by its name: there is something for it to do. Called after a commit."""
 
-_SESSIONS = 3
 # Shortly after the orchestrator, whose jobs it sends.
 _AFTER_THE_ORCHESTRATOR = 0.06
 # Nobody wakes the router after a transaction of the application: so long it may take to notice.
@@ -59,10 +58,14 @@ TASK_WORKER, API = "task-worker", "api"
 
 @dataclass(frozen=True)
 class Process:
-    """`work` makes the step out of an engine of this role, and tidies up after the last one. The API has no steps."""
+    """`work` makes the step out of an engine of this role, and tidies up after the last one. The API has no steps.
+
+    With one session signs of life wait for the end of a step. Two: while work is claimed, results are stored.
+    """
 
     role: str
     work: Callable[[Installation, Engine, str, Ring], AbstractAsyncContextManager[Work]] | None = None
+    sessions: int = 1
 
 
 def seconds_to_stop(settings: Settings) -> float:
@@ -98,7 +101,7 @@ async def _run(found: Installation, name: str, process: Process, wakeups: Wakeup
     worker_id, work_of = new_worker_id(name), process.work
     assert work_of is not None
     async with (
-        found.engine(process.role, size=_SESSIONS) as engine,
+        found.engine(process.role, size=process.sessions) as engine,
         _present(engine, worker_id, name),
         work_of(found, engine, worker_id, wakeups.ring) as work,
     ):
@@ -323,9 +326,9 @@ def guard(found: Installation) -> Guard:
 PROCESSES = {
     "router": Process("event_router", _routing),
     "orchestrator": Process("saga_orchestrator", _orchestrating),
-    "worker": Process("job_worker", _working),
+    "worker": Process("job_worker", _working, sessions=2),
     "cleaner": Process("lease_cleaner", _cleaning),
-    TASK_WORKER: Process("task_worker", _handling),
+    TASK_WORKER: Process("task_worker", _handling, sessions=2),
     "rescuer": Process("task_rescuer", _rescuing),
     "archiver": Process("task_archiver", _archiving),
     "retention": Process("retention", _retaining),
