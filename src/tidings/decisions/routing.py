@@ -4,7 +4,7 @@ A decision depends on type, domain and stream alone, so that a thousand events o
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidings.decisions.matching import matches, rank
 from tidings.model.event import LoggedEvent
@@ -28,6 +28,10 @@ class Subscriber:
     event_type: str
     active: bool
     verified: bool
+
+    @property
+    def may_be_sent_to(self) -> bool:
+        return self.active and self.verified
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,8 @@ def _by_webhook(route: Route, wanting: Sequence[Subscriber]) -> Decision:
     status = _status(route)
     if status is RouteAttemptStatus.DISABLED:
         return Decision(route.id, route.target.value, status, reason=ROUTE_DISABLED)
-    ready = tuple(subscriber.id for subscriber in wanting if subscriber.active and subscriber.verified)
-    detail = _left_out([subscriber for subscriber in wanting if not (subscriber.active and subscriber.verified)])
+    ready = tuple(subscriber.id for subscriber in wanting if subscriber.may_be_sent_to)
+    detail = _left_out([subscriber for subscriber in wanting if not subscriber.may_be_sent_to])
     if status is RouteAttemptStatus.DRY_RUN:
         return Decision(route.id, route.target.value, status, matched=len(ready), detail=detail)
     if not ready:
@@ -155,7 +159,7 @@ class History:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A row of route_attempts before it is written."""
+    """A row of route_attempts, as far as a later decision looks at it."""
 
     event_id: int
     route_id: int | None
@@ -231,9 +235,7 @@ def _with_new_effects(decision: Decision, existing: Existing) -> Decision:
     if (left, task) == (decision.subscriptions, decision.biz_type):
         return decision
     matched = len(left) + bool(task)
-    return Decision(
-        decision.route_id, decision.route_kind, decision.status, matched, decision.reason, ALREADY_SENT, left, task
-    )
+    return replace(decision, matched=matched, detail=ALREADY_SENT, subscriptions=left, biz_type=task)
 
 
 def attempt_key(worker_name: str, route_id: int | None, event_id: int) -> str:

@@ -3,14 +3,14 @@
 import asyncio
 import datetime
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tidings.db.engine import Engine
-from tidings.decisions.routing import Configuration, Decision, Planned, Subscriber
+from tidings.decisions.routing import Configuration, Planned, Subscriber
 from tidings.errors import NotFound, SubscriptionRefused
 from tidings.model.event import LoggedEvent
-from tidings.model.route import ROUTING_GATE, RouteAttemptStatus
+from tidings.model.route import ROUTING_GATE
 from tidings.roles.router.gates import refuse_if_closed
 from tidings.roles.router.operations import RouterOperations
 from tidings.roles.router.writing import write_carefully
@@ -112,7 +112,7 @@ async def _subscriber(operations: RouterOperations, subscription_id: int) -> Sub
     found = next((one for one in await operations.subscribers() if one.id == subscription_id), None)
     if found is None:
         raise NotFound(f"There is no subscription {subscription_id}.", "`tidings subscriptions list` shows them.")
-    if not (found.active and found.verified):
+    if not found.may_be_sent_to:
         state = "not verified" if found.active else "not active"
         raise SubscriptionRefused(
             f"Subscription {subscription_id} is {state}, so nothing would be sent to it.",
@@ -128,16 +128,4 @@ def _is_for(configuration: Configuration, event: LoggedEvent) -> bool:
 
 def _planned(configuration: Configuration, event: LoggedEvent) -> Planned:
     sent = next(decision for decision in configuration.decide(event) if decision.subscriptions)
-    return Planned(
-        event,
-        (
-            Decision(
-                sent.route_id,
-                sent.route_kind,
-                RouteAttemptStatus.SENT,
-                matched=1,
-                reason="replay",
-                subscriptions=sent.subscriptions,
-            ),
-        ),
-    )
+    return Planned(event, (replace(sent, reason="replay"),))

@@ -29,7 +29,7 @@ INSERT IGNORE INTO route_dead_letters (event_id, worker_name, idempotency_key, e
 VALUES (:event_id, :worker_name, :idempotency_key, :snapshot, :error);
 
 -- dead_letter: one of them
-SELECT id, event_id, worker_name, event_snapshot AS snapshot, resolved_at IS NOT NULL AS is_resolved, resolution
+SELECT id, event_id, worker_name, event_snapshot AS snapshot, resolved_at IS NOT NULL AS is_resolved
   FROM route_dead_letters WHERE id = :id;
 
 -- settled_writers: markers of transactions that have committed

@@ -12,7 +12,7 @@ from tidings.decisions.diagnosing import ServerSetting
 from tidings.decisions.holes import InFlight, Range
 from tidings.decisions.routing import Attempt, Existing, Subscriber
 from tidings.model.event import LoggedEvent
-from tidings.model.route import Route, RouteTarget
+from tidings.model.route import Route, route_from
 from tidings.telemetry.asking import asked
 
 
@@ -61,15 +61,14 @@ class RouteDeadLetter:
     worker_name: str
     snapshot: str
     is_resolved: bool
-    resolution: str | None
 
 
 class RouterOperations(Operations):
     async def lock_cursor(self, worker_name: str) -> Cursor | None:
         return _cursor(await self._row("lock_cursor", worker_name=worker_name))
 
-    async def wait_for_cursor(self, worker_name: str) -> Cursor | None:
-        return _cursor(await self._row("wait_for_cursor", worker_name=worker_name))
+    async def wait_for_cursor(self, worker_name: str) -> None:
+        await self._row("wait_for_cursor", worker_name=worker_name)
 
     async def wait_for_cursors(self) -> None:
         await self._rows("wait_for_cursors")
@@ -116,19 +115,7 @@ class RouterOperations(Operations):
         return {row["worker_name"]: row["event_domain"] for row in rows}
 
     async def routes(self) -> list[Route]:
-        return [
-            Route(
-                row["id"],
-                row["event_domain"],
-                row["event_type"],
-                row["event_stream"],
-                RouteTarget(row["target"]),
-                row["task_biz_type"],
-                bool(row["enabled"]),
-                bool(row["dry_run"]),
-            )
-            for row in await self._rows("routes")
-        ]
+        return [route_from(row) for row in await self._rows("routes")]
 
     async def subscribers(self) -> list[Subscriber]:
         return [

@@ -2,16 +2,15 @@
 SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name FOR UPDATE SKIP LOCKED;
 
--- wait_for_cursor: the same, after the other instance's pass
-SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
-  FROM route_worker_cursors WHERE worker_name = :worker_name FOR UPDATE;
-
--- wait_for_cursors: every router's cursor, after the passes that are under way
-SELECT worker_name FROM route_worker_cursors ORDER BY worker_name FOR UPDATE;
-
 -- read_cursor: the same without a lock
 SELECT worker_name, event_domain, position, last_event_id, last_event_correlation_id, runs
   FROM route_worker_cursors WHERE worker_name = :worker_name;
+
+-- wait_for_cursor: one router's cursor, after the pass that is under way
+SELECT worker_name FROM route_worker_cursors WHERE worker_name = :worker_name FOR UPDATE;
+
+-- wait_for_cursors: every router's cursor, after the passes that are under way
+SELECT worker_name FROM route_worker_cursors ORDER BY worker_name FOR UPDATE;
 
 -- glance: how the cursor stands, and whether there is an event after the position where we left it
 SELECT c.runs, c.position, (SELECT e.id FROM events e WHERE e.id > :position ORDER BY e.id LIMIT 1) IS NOT NULL AS is_more
@@ -117,7 +116,7 @@ VALUES (:event_id, :worker_name, :idempotency_key, :snapshot, :error) ON CONFLIC
 UPDATE route_dead_letters SET resolved_at = NULL, resolution = NULL WHERE idempotency_key = :idempotency_key;
 
 -- dead_letter: one of them
-SELECT id, event_id, worker_name, event_snapshot::text AS snapshot, resolved_at IS NOT NULL AS is_resolved, resolution
+SELECT id, event_id, worker_name, event_snapshot::text AS snapshot, resolved_at IS NOT NULL AS is_resolved
   FROM route_dead_letters WHERE id = :id;
 
 -- resolve: it has been routed

@@ -61,22 +61,13 @@ class Batch:
         return Reading(self.chunk, {event.id for event in late}, None if complete else late[-1].id)
 
     @property
-    def passed(self) -> list[int]:
-        return [event.id for event in self._passed]
-
-    @property
-    def last_passed(self) -> LoggedEvent | None:
-        return self._passed[-1] if self._passed else None
-
-    @property
-    def _passed(self) -> Sequence[LoggedEvent]:
+    def passed(self) -> Sequence[LoggedEvent]:
+        """Behind the last of these the cursor will stand."""
         return self.fresh[: max(0, self.handled - len(self.late))]
 
 
-def summary(batch: Batch, refused: tuple[EventNotRouted, ...], holes: int) -> Pass:
+def summary(batch: Batch, written: Sequence[Planned], refused: tuple[EventNotRouted, ...], holes: int) -> Pass:
     """What a batch came to; what was refused counts as failed and came to nothing else."""
-    set_aside = {refusal.event_id for refusal in refused}
-    written = [one for one in batch.planned if one.event.id not in set_aside]
     statuses = Counter(decision.status for one in written for decision in one.decisions)
     counts = {status.value: statuses[status] for status in RouteAttemptStatus}
     counts[RouteAttemptStatus.FAILED.value] += len(refused)

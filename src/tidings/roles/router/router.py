@@ -250,7 +250,7 @@ class Router:
             sagas += one.sagas
             if one.decisions:
                 planned.append(one)
-        return Batch(batch.chunk, batch.late, batch.fresh, batch.late_is_complete, planned, handled)
+        return replace(batch, planned=planned, handled=handled)
 
     def _decide(self, event: LoggedEvent) -> tuple[Decision, ...]:
         assert self._configuration is not None
@@ -279,7 +279,7 @@ class Router:
         self, operations: RouterOperations, cursor: Cursor, memory: Memory, batch: Batch, carefully: bool
     ) -> tuple[Pass, Memory]:
         passed = batch.passed
-        settled = settle(memory.holes, batch.reading(), gaps(cursor.position, passed))
+        settled = settle(memory.holes, batch.reading(), gaps(cursor.position, [event.id for event in passed]))
         if not batch.handled and not settled.removed:
             return Pass(Outcome.IDLE, holes=len(all_ranges(settled.holes))), replace(memory, holes=settled.holes)
         refused: tuple[EventNotRouted, ...] = ()
@@ -290,8 +290,8 @@ class Router:
         set_aside = {refusal.event_id for refusal in refused}
         self._decided = [one for one in batch.planned if one.event.id not in set_aside]
         await operations.change_holes(self.name, settled.removed, settled.added)
-        done = summary(batch, refused, len(all_ranges(settled.holes)))
-        position = passed[-1] if passed else cursor.position
+        done = summary(batch, self._decided, refused, len(all_ranges(settled.holes)))
+        position = passed[-1].id if passed else cursor.position
         await operations.move_cursor(
             self.name,
             position,
@@ -300,9 +300,8 @@ class Router:
             {"read": done.read, "late": done.late, "sagas": done.sagas, "tasks": done.tasks, "holes": done.holes}
             | dict(done.counts),
         )
-        last = batch.last_passed
-        routed = RoutedEvent(last.id, last.correlation_id) if last else cursor.last_event
-        return done, Memory((cursor.runs + 1, position), settled.holes, routed)
+        last = RoutedEvent(position, passed[-1].correlation_id) if passed else cursor.last_event
+        return done, Memory((cursor.runs + 1, position), settled.holes, last)
 
     async def _written_carefully(
         self, operations: RouterOperations, planned: Sequence[Planned]
