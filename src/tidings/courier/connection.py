@@ -4,7 +4,6 @@ import asyncio
 import select
 import socket
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter, time
 from typing import Protocol, cast
@@ -17,11 +16,10 @@ from tidings.courier.retry_after import retry_after_seconds
 
 @dataclass(frozen=True)
 class Reading:
-    """How much of a response is read, how much of its body is kept, and a clock for dates in `Retry-After`."""
+    """How much of a response is read, and how much of its body is kept."""
 
     max_response: int
     excerpt_size: int
-    clock: Callable[[], float] = time
 
 
 class Owner(Protocol):
@@ -46,7 +44,6 @@ class Connection(asyncio.Protocol):
         "_owner",
         "_poll",
         "_reader",
-        "_reading",
         "_timer",
         "_timer_at",
         "_transport",
@@ -58,7 +55,6 @@ class Connection(asyncio.Protocol):
         self.key = key
         self.lost = False
         self._owner = owner
-        self._reading = reading
         self._reader = ResponseReader(reading.max_response, reading.excerpt_size)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -143,7 +139,7 @@ class Connection(asyncio.Protocol):
         error = reader.error_code(ending)
         wait = None
         if error is not None and reader.answered and reader.retry_after is not None:
-            wait = retry_after_seconds(reader.retry_after, self._reading.clock())
+            wait = retry_after_seconds(reader.retry_after, time())
         elapsed = round((perf_counter() - self._began) * 1000)
         future.set_result(Result(reader.status, error, reader.excerpt, wait, elapsed))
 

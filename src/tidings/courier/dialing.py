@@ -78,11 +78,10 @@ async def _race(
             attempts, timeout=HEAD_START if waiting else None, return_when=asyncio.FIRST_COMPLETED
         )
         for attempt in done:
+            attempts.remove(attempt)
             error = attempt.exception()
             if error is None:
-                attempts.remove(attempt)
                 return attempt.result()
-            attempts.remove(attempt)
             if not isinstance(error, OSError):
                 raise error
             failure = error

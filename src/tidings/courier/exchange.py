@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tidings.courier.error_codes import INVALID_REQUEST, Failed
-from tidings.decisions.destinations import PORTS, Destination
+from tidings.decisions.destinations import Destination, authority
 from tidings.decisions.headers import TOKEN, is_of_the_client
 
 
@@ -29,11 +29,9 @@ class Result(NamedTuple):
 
 def opening(destination: Destination, user_agent: str) -> str:
     """The part of a request that is the same for each one to this URL."""
-    host = f"[{destination.host}]" if ":" in destination.host else destination.host
-    at_port = "" if destination.port == PORTS[destination.scheme] else f":{destination.port}"
     return (
         f"POST {destination.target} HTTP/1.1\r\n"
-        f"host: {host}{at_port}\r\n"
+        f"host: {authority(destination.scheme, destination.host, destination.port)}\r\n"
         f"user-agent: {user_agent}\r\n"
         "accept-encoding: identity\r\n"
         "content-length: "

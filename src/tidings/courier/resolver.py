@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 
 from tidings.courier.error_codes import DNS_ERROR, Failed
@@ -44,7 +45,7 @@ class Resolver:
         task = self._under_way.get(host)
         if task is None:
             task = self._under_way[host] = asyncio.create_task(self._find(host))
-            task.add_done_callback(self._found)
+            task.add_done_callback(partial(self._found, host))
         try:
             async with asyncio.timeout_at(min(deadline, now + self._seconds)):
                 found = await asyncio.shield(task)
@@ -65,8 +66,7 @@ class Resolver:
         async with self._free:
             return await self._in_thread(host)
 
-    def _found(self, task: asyncio.Task[list[Address]]) -> None:
-        host = next(host for host, other in self._under_way.items() if other is task)
+    def _found(self, host: str, task: asyncio.Task[list[Address]]) -> None:
         del self._under_way[host]
         if task.cancelled() or task.exception() is not None:
             return

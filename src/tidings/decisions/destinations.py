@@ -54,13 +54,17 @@ def read_destination(raw: object, rules: DestinationRules) -> Destination:
     address = _address(name)
     host = str(address) if address else _checked_name(name)
     port = port or PORTS[scheme]
-    written = f"[{host}]" if isinstance(address, IPv6Address) else host
-    at_port = "" if port == PORTS[scheme] else f":{port}"
-    found = Destination(scheme, host, port, target, f"{scheme}://{written}{at_port}{target}")
+    found = Destination(scheme, host, port, target, f"{scheme}://{authority(scheme, host, port)}{target}")
     if len(found.url) > LONGEST_URL:
         raise _refused(f"The URL is longer than {LONGEST_URL} characters.")
     _judge(found, address, rules)
     return found
+
+
+def authority(scheme: str, host: str, port: int) -> str:
+    """Host and port as URLs and requests write them: without the port that the scheme has anyway."""
+    written = f"[{host}]" if ":" in host else host
+    return written if port == PORTS[scheme] else f"{written}:{port}"
 
 
 def is_on_allow_lists(destination: Destination, rules: DestinationRules) -> bool:
