@@ -15,7 +15,6 @@ from tidings.decisions.advancing import (
     RetryPolicy,
     advance,
     is_exhausted,
-    moves_through,
 )
 from tidings.decisions.retrying import LONGEST_RETRY_AFTER, Backoff, retry_delay
 from tidings.model.job import JOB_MOVES, JobStatus
@@ -24,6 +23,11 @@ from tidings.model.saga import SAGA_MOVES, SagaStatus
 POLICY = RetryPolicy(3, Backoff(base=5, longest=3600, jitter=0))
 FINISHED = [status for status in JobStatus if not JOB_MOVES[status]]
 ENDS = {Completed: SagaStatus.COMPLETED, Retried: SagaStatus.PENDING_RETRY, Buried: SagaStatus.DEAD_LETTERED}
+
+
+def moves_through(start: SagaStatus, end: SagaStatus) -> bool:
+    """Whether the table of moves leads from one status to the other, by way of one between them at most."""
+    return end in SAGA_MOVES[start] or any(end in SAGA_MOVES[middle] for middle in SAGA_MOVES[start])
 
 
 def result(

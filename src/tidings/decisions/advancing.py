@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tidings.decisions.retrying import Backoff, retry_delay
 from tidings.model.job import JobStatus
-from tidings.model.saga import SAGA_MOVES, SagaStatus
+from tidings.model.saga import SagaStatus
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,3 @@ def advance(result: JobResult, policy: RetryPolicy) -> Advance:
 def is_exhausted(attempt_count: int, policy: RetryPolicy) -> bool:
     """Whether a saga that is due has no attempt left, since its limit was lowered meanwhile."""
     return attempt_count >= policy.max_retry_limit
-
-
-def moves_through(start: SagaStatus, end: SagaStatus) -> bool:
-    """Whether the table of moves leads from one status to the other, by way of one between them at most."""
-    return end in SAGA_MOVES[start] or any(end in SAGA_MOVES[middle] for middle in SAGA_MOVES[start])

@@ -12,6 +12,7 @@ class SagaStatus(StrEnum):
     DEAD_LETTERED = "DeadLettered"
 
 
+# A last failure makes two of these moves at once: by way of PendingRetry it comes to DeadLettered.
 SAGA_MOVES: Mapping[SagaStatus, frozenset[SagaStatus]] = {
     SagaStatus.PENDING: frozenset({SagaStatus.IN_PROGRESS}),
     SagaStatus.IN_PROGRESS: frozenset({SagaStatus.COMPLETED, SagaStatus.PENDING_RETRY}),
