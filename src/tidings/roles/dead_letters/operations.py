@@ -109,13 +109,8 @@ class DeadLetterOperations(Operations):
 
 def _requeued(rows: Sequence[Row]) -> list[Requeued]:
     """The routine's first column is named after what was asked for."""
-    return [
-        Requeued(id, saga_id, generation, RequeueOutcome(said)) for id, saga_id, generation, said in map(_values, rows)
-    ]
-
-
-def _values(row: Row) -> tuple[Any, ...]:
-    return tuple(row.values())
+    found = [row.values() for row in rows]
+    return [Requeued(id, saga_id, generation, RequeueOutcome(said)) for id, saga_id, generation, said in found]
 
 
 def _mass(row: Row | None) -> MassRequeue | None:

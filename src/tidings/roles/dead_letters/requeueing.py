@@ -19,7 +19,6 @@ from tidings.telemetry.notices import SagasRequeued
 MOST_AT_ONCE = 500
 MOST_COUNTED = 1_000_000
 _BATCHES_A_SECOND = 4
-_ALREADY = RequeueOutcome.ALREADY_STARTED
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ async def _requeue_next(operations: DeadLetterOperations, mass: MassRequeue, mos
     ids = await operations.next_letters(mass, most)
     done = await operations.requeue(ids)
     outcomes = Counter(one.outcome for one in done)
-    started, already = outcomes[RequeueOutcome.STARTED], outcomes[_ALREADY]
+    started, already = outcomes[RequeueOutcome.STARTED], outcomes[RequeueOutcome.ALREADY_STARTED]
     if ids:
         await operations.move_mass(mass.id, ids[-1], started, already, len(ids) - started - already)
     if len(ids) < most:

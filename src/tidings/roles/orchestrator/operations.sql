@@ -132,6 +132,7 @@ SELECT lane.subscription_id, s.id
       ORDER BY next_attempt_at LIMIT lane.room) s;
 
 -- lock_due: those of them that nobody else is starting
+-- Not a bare column, here and in `news`: the planner must come by id, not by the index on status.
 SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, event_id, correlation_id
   FROM webhook_delivery_sagas
  WHERE id {in :ids} AND (status || '') IN ('Pending', 'PendingRetry') AND next_attempt_at <= {now}

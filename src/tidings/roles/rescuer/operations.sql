@@ -9,6 +9,7 @@ SELECT id, biz_type, retry_count, max_retries, worker_id, correlation_id FROM sy
  ORDER BY updated_at LIMIT :limit FOR UPDATE SKIP LOCKED;
 
 -- rescue: one retry is used up, and they may be claimed at once; the old worker's result will find another version
+-- Not a bare column: the planner must come by id, not by the index on status.
 UPDATE sys_pending_tasks
    SET status = 3, retry_count = retry_count + 1, version = version + 1, result_msg = :result_msg,
        next_run_time = {now}, updated_at = {now}

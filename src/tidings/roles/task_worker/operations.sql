@@ -44,6 +44,7 @@ SELECT task.id, task.version, task.status, task.priority, task.next_run_time, ta
        ORDER BY next_run_time, id LIMIT lane.room FOR UPDATE SKIP LOCKED) task;
 
 -- claim: each one whose version is still the one that was read belongs to this worker
+-- Not a bare column: the planner must come by id, not by the index on status.
 UPDATE sys_pending_tasks SET status = 1, version = version + 1, worker_id = :worker_id, updated_at = {now}
  WHERE id {in :ids} AND status + 0 IN (0, 3) AND version = {pick :versions bigint for id in :ids};
 

@@ -14,7 +14,6 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ArchivedTask:
-    id: int
     status: TaskStatus
     key: Key
 
@@ -27,10 +26,7 @@ class TaskCommandOperations(Operations):
 
     async def archived_tasks(self, ids: Sequence[int]) -> dict[int, ArchivedTask]:
         rows = await self._rows("archived_tasks", ids=ids) if ids else ()
-        return {
-            row["id"]: ArchivedTask(row["id"], TaskStatus(row["status"]), (row["biz_type"], row["biz_key"]))
-            for row in rows
-        }
+        return {row["id"]: ArchivedTask(TaskStatus(row["status"]), (row["biz_type"], row["biz_key"])) for row in rows}
 
     async def retry_tasks(self, ids: Sequence[int]) -> None:
         if ids:

@@ -36,7 +36,6 @@ class EndpointRow:
     verified: bool
     timeout_seconds: float | None
     max_in_flight: int | None
-    config_version: int
 
 
 class Report(NamedTuple):

@@ -25,10 +25,11 @@ SELECT j.id AS job_id, j.saga_id, j.subscription_id, j.attempt_no, j.lease_until
  WHERE j.id {in :ids} ORDER BY j.id;
 
 -- endpoints: where to, and whether that is still wanted
-SELECT id, callback_url, secrets, headers, active, verified, timeout_seconds, max_in_flight, config_version
+SELECT id, callback_url, secrets, headers, active, verified, timeout_seconds, max_in_flight
   FROM subscriptions WHERE id {in :ids};
 
 -- report: what came of each job, as long as its lease is still this worker's
+-- Not a bare column: the planner must come by id, not by the index on status.
 UPDATE webhook_delivery_jobs
    SET status = {pick :statuses text for id in :ids},
        response_status = {pick :response_statuses int for id in :ids},
