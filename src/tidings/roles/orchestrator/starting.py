@@ -59,9 +59,7 @@ async def start(
         if saga_id not in aside and len(due[lane]) < rooms[lane]:
             due[lane].append(saga_id)
     locked = await operations.lock_due(taken_in_turn(probed(due, probing), most))
-    exhausted = {saga.id for saga in locked if is_exhausted(saga.attempt_count, policy_of(saga.subscription_id))}
-    last_jobs = await operations.last_jobs([*exhausted])
-    decided = [Started(saga, saga.id in exhausted, last_jobs.get(saga.id)) for saga in locked]
+    decided = await _decided(operations, locked, policy_of)
     refused = []
     if carefully:
         refused = await write_by_halves(operations, decided, lambda some: _write(operations, some))
@@ -74,6 +72,14 @@ async def start(
         lane for lane, room in rooms.items() if not left[lane] and (lane in known or len(due[lane]) < room)
     )
     return Begun(started, refused, emptied)
+
+
+async def _decided(
+    operations: OrchestratorOperations, locked: Sequence[DueSaga], policy_of: Callable[[int], RetryPolicy]
+) -> list[Started]:
+    exhausted = {saga.id for saga in locked if is_exhausted(saga.attempt_count, policy_of(saga.subscription_id))}
+    last_jobs = await operations.last_jobs([*exhausted])
+    return [Started(saga, saga.id in exhausted, last_jobs.get(saga.id)) for saga in locked]
 
 
 async def _write(operations: OrchestratorOperations, decided: Sequence[Started]) -> None:
