@@ -4,12 +4,13 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from tidings.db.engine import Engine
 from tidings.decisions.keys import LONGEST_KEY, hash_of, is_hash_of, public_id_of
 from tidings.errors import TidingsError
 from tidings.model.key import Caller
-from tidings.roles.key_checker.operations import KeyCheckOperations, ValidKey
+from tidings.roles.key_checker.operations import KeyCheckOperations
 
 SECONDS_REMEMBERED = 3.0
 SECONDS_BETWEEN_MARKS = 60.0
@@ -53,18 +54,13 @@ class KeyChecker:
 
     async def _looked_up(self, installation_id: str, key: str) -> Caller | None:
         engine, public_id = await self._engine(), public_id_of(key)
-
-        async def look(operations: KeyCheckOperations) -> ValidKey | None:
-            return await operations.key(public_id, SECONDS_BETWEEN_MARKS)
-
-        found = await KeyCheckOperations.step(engine, look)
+        found = await KeyCheckOperations.step(engine, lambda one: one.key(public_id, SECONDS_BETWEEN_MARKS))
         if not is_hash_of(found.key_hash if found else None, installation_id, key) or found is None:
             return None
         if found.is_stale:
             # Nobody is turned away because this could not be written.
             with suppress(TidingsError):
-                id = found.id
-                await KeyCheckOperations.step(engine, lambda operations: operations.mark_used(id))
+                await KeyCheckOperations.step(engine, partial(KeyCheckOperations.mark_used, id=found.id))
         return Caller(public_id, found.scopes, found.event_domain)
 
     def _remember(self, digest: bytes, caller: Caller) -> None:

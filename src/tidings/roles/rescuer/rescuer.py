@@ -5,7 +5,7 @@ It waits a little after it connected, so that workers which lost the database at
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidings.db.engine import Engine
@@ -66,7 +66,8 @@ class Rescuer:
             self._next = self._begins_at
         elif len(ends) < self._batch:
             self._next = time.monotonic() + self._every
-        return Rescued(len(ends), self._announce(ends))
+        _announce(ends)
+        return Rescued(len(ends), sum(_is_given_up(end) for _, end in ends))
 
     async def _rescue(self, operations: RescuerOperations) -> list[tuple[SilentTask, Finish]]:
         # Asked in here: only now it is known whether the connection had to be made anew.
@@ -91,11 +92,12 @@ class Rescuer:
             self._begins_at = time.monotonic() + self._patience
         return time.monotonic() < self._begins_at
 
-    def _announce(self, ends: list[tuple[SilentTask, Finish]]) -> int:
-        given_up = 0
-        for task, end in ends:
-            is_over = end.status is TaskStatus.FAIL_TERMINAL
-            given_up += is_over
-            notice = TaskGivenUp if is_over else TaskRescued
-            tell(notice(task.correlation_id, task.id, task.biz_type, task.worker_id, task.retry_count + 1))
-        return given_up
+
+def _announce(ends: Sequence[tuple[SilentTask, Finish]]) -> None:
+    for task, end in ends:
+        notice = TaskGivenUp if _is_given_up(end) else TaskRescued
+        tell(notice(task.correlation_id, task.id, task.biz_type, task.worker_id, task.retry_count + 1))
+
+
+def _is_given_up(end: Finish) -> bool:
+    return end.status is TaskStatus.FAIL_TERMINAL

@@ -119,10 +119,12 @@ class RetentionOperations(Operations):
 
     async def with_open_tasks(self, ids: Collection[int]) -> set[int]:
         """Of these events those that have a task, of whatever type and status, that is not in the history."""
+        if not ids:
+            return set()
         types, after = [], ""
         while (row := await self._row("next_task_type", after=after)) and row["biz_type"] is not None:
             types.append(after := row["biz_type"])
-        if not types or not ids:
+        if not types:
             return set()
         rows = await self._rows("open_tasks", biz_types=types, keys=[str(id) for id in ids])
         return {int(row["biz_key"]) for row in rows}

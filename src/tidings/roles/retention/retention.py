@@ -143,7 +143,7 @@ async def _facts(operations: RetentionOperations, walk: Walk, found: Sequence[tu
         sagas,
         await operations.jobs_of([saga.id for some in sagas.values() for saga in some]),
         await operations.dead_letters_of(ids),
-        await operations.with_open_tasks(with_tasks) if with_tasks else (),
+        await operations.with_open_tasks(with_tasks),
     )
 
 

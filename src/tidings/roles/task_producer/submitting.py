@@ -49,7 +49,8 @@ def submitting(tasks: Sequence[AcceptedTask], *, replace: bool = False) -> Flow[
         raise _refused(lost)
 
     def outcome(place: int, task: AcceptedTask) -> Submitted:
-        key, first = _key(task), firsts[_key(task)]
+        key = _key(task)
+        first = firsts[key]
         if there := found.get(key):
             return Submitted(there.id, there.status, duplicate=True, payload_differs=there.digest != _digest(task))
         if place == first:
