@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,32 @@ async def test_a_handler_that_returns_ends_its_task_well(scene: Scene, told: lis
     (succeeded,) = [notice for notice in told if isinstance(notice, TaskSucceeded)]
     assert (succeeded.correlation_id, succeeded.task_id) == (row["correlation_id"], row["id"])
     assert (succeeded.worker_id, succeeded.attempt) == ("w1", 2)
+
+
+async def waiting(payload: object) -> None:
+    await asyncio.sleep(0)
+
+
+def yielding(payload: object) -> Iterator[object]:
+    yield payload
+
+
+async def yielding_async(payload: object) -> AsyncIterator[object]:
+    yield payload
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'waiting' was never awaited")
+@pytest.mark.parametrize(
+    ("function", "kind"), [(waiting, "coroutine"), (yielding, "generator"), (yielding_async, "async_generator")]
+)
+async def test_a_plain_handler_whose_work_nobody_runs_has_not_done_it(
+    scene: Scene, function: Callable[[object], object], kind: str
+) -> None:
+    """Such as one in a decorator that knows nothing of `async def`."""
+    handlers = Handlers()
+    handlers.task("A")(lambda payload: function(payload))
+    row = await outcome(scene, handlers)
+    assert (row["status"], row["result_msg"]) == (3, f"The handler returned a {kind}, which nobody runs")
 
 
 @PLAIN_OR_ASYNC

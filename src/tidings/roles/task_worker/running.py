@@ -2,6 +2,7 @@
 
 import traceback
 from dataclasses import dataclass
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from tidings.decisions.finishing import Failed, HandlerResult, Refused, Succeeded
 from tidings.errors import PayloadUnfit
@@ -18,6 +19,8 @@ class Ran:
 
 
 WELL = Ran(Succeeded())
+# What a plain function gives back that only wraps an `async def`, or has a `yield` in it: nothing has been done yet.
+_NOT_BEGUN = (CoroutineType, GeneratorType, AsyncGeneratorType)
 
 
 async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext | None) -> Ran:
@@ -30,9 +33,11 @@ async def run_async(handler: Handler, task: ClaimedTask, context: TaskContext | 
 
 def run_plain(handler: Handler, task: ClaimedTask, context: TaskContext | None) -> Ran:
     try:
-        handler.function(*_arguments(handler, task, context))
+        returned = handler.function(*_arguments(handler, task, context))
     except BaseException as error:
         return what_came_of(error)
+    if isinstance(returned, _NOT_BEGUN):
+        return Ran(Failed(f"The handler returned a {type(returned).__name__}, which nobody runs"))
     return WELL
 
 
