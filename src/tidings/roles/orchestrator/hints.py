@@ -44,6 +44,9 @@ class Mark(NamedTuple):
 
 @dataclass
 class Hints:
+    """From where on: results by the id of their `job`, `active` jobs by the end of their leases, `windows` by their
+    last change, due sagas by the `Since` of their lane."""
+
     job: int = 0
     active: Moment = EPOCH
     windows: Moment = EPOCH
