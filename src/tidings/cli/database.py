@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tidings.cli.context import installation
 from tidings.cli.gates import OPENING
+from tidings.cli.listing import AsJson
 from tidings.cli.output import out, plain, say, show_json
 from tidings.cli.progress import migration_progress
 from tidings.db.accounts import ALL_ROLES
@@ -70,8 +71,9 @@ async def run_migrations(found: Installation, roles: Roles, *, about_gates: bool
     """Also used by `demo` and `up`, where the roles are always made. True if there was no schema before."""
     async with found.migrator() as migrator:
         missing = await migrator.missing_steps()
+        passwords = found.new_passwords() if roles is Roles.CREATE else None
         with migration_progress(len(missing)):
-            made = await migrator.migrate(passwords := found.new_passwords() if roles is Roles.CREATE else None)
+            made = await migrator.migrate(passwords)
         say(f"{len(missing)} migration steps applied." if missing else "The schema was up to date.")
         if roles is Roles.PRINT:
             out.out(printed_roles(found.names, migrator.dialect), highlight=False)
@@ -93,7 +95,7 @@ def show_logins(found: Installation, passwords: dict[str, str]) -> None:
             out.out(f"TIDINGS_DATABASE_URL_{role.upper()}={url}", highlight=False)
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
+def doctor(json: AsJson = False) -> None:
     """Say what is right and wrong with this installation, with the remedy; exit 1 when something is wrong."""
     with installation(must_exist=True) as found:
         findings = asyncio.run(collect(found))
@@ -106,9 +108,9 @@ async def collect(found: Installation) -> list[Finding]:
     return [finding async for finding in examine(found)]
 
 
-def show_findings(findings: list[Finding], json: bool = False) -> None:
+def show_findings(findings: list[Finding], json: bool) -> None:
     if json:
-        show_json([finding.__dict__ for finding in findings])
+        show_json([vars(finding) for finding in findings])
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for finding in findings:

@@ -7,7 +7,7 @@ import typer
 
 from tidings.cli.acting import as_role, observed, person
 from tidings.cli.generations import show_generations
-from tidings.cli.listing import AsJson, Limit, Shown, moment, say_more, show_list, show_one
+from tidings.cli.listing import AsJson, Limit, moment, say_more, show_list, show_one
 from tidings.cli.output import say, show_json
 from tidings.cli.progress import requeue_progress
 from tidings.errors import InputRefused
@@ -16,7 +16,7 @@ from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
 from tidings.roles.dead_letters.requeueing import Preview
 from tidings.roles.observer.delivery import DeliveryObserver
-from tidings.roles.observer.listing import END, EVER, NEVER
+from tidings.roles.observer.listing import END, EVER, NEVER, Shown
 
 ROLE = "dead_letter_operator"
 COLUMNS = ("id", "event_id", "subscription_id", "failed_at", "final_error_code", "requeued_as")

@@ -1,28 +1,26 @@
 """`flow`: the map, printed."""
 
-from typing import Annotated
-
 import typer
 from rich.table import Table
 
+from tidings.cli.listing import AsJson
 from tidings.cli.output import out, show_json
-from tidings.flow import ROLES
+from tidings.flow import ROLES, Role
 
 
 def add_to(app: typer.Typer) -> None:
     app.command()(flow)
 
 
-def flow(json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
+def flow(json: AsJson = False) -> None:
     """Show every role, what it reads and what it writes."""
     if json:
-        show_json([role_json(role.name) for role in ROLES])
+        show_json([role_json(role) for role in ROLES])
     else:
         show_flow()
 
 
-def role_json(name: str) -> dict[str, object]:
-    role = next(role for role in ROLES if role.name == name)
+def role_json(role: Role) -> dict[str, object]:
     return {
         "role": role.name,
         "process": role.process or None,

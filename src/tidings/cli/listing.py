@@ -11,9 +11,8 @@ from rich.text import Text
 
 from tidings.cli.output import out, say, show_json
 from tidings.errors import InputRefused
+from tidings.roles.observer.listing import Shown
 from tidings.settings.values import BadValue, read_duration
-
-Shown = Mapping[str, Any]
 
 HEADINGS = {
     "event_id": "event",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -50,9 +50,4 @@ def _bar(doing: str, total: int | None, *, is_shown: bool = True) -> Iterator[Ca
     counted = [] if total is None else [MofNCompleteColumn()]
     columns = (TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not (err.is_terminal and is_shown)) as progress:
-        bar = progress.add_task(doing, total=total)
-
-        def move(**changes: Any) -> None:
-            progress.update(bar, **changes)
-
-        yield move
+        yield partial(progress.update, progress.add_task(doing, total=total))

@@ -60,7 +60,7 @@ def add(name: Name, domain: Annotated[str, typer.Option(help="Its domain, or * f
 def skip(
     name: Name,
     to: Annotated[int, typer.Option(help="The last event that it shall pass over.")],
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the audit log.")],
+    reason: Reason,
 ) -> None:
     """Move a router forward. What it passes over is not routed."""
     as_role(ROLE, lambda engine: admin.skip(engine, name, to, reason, person()))

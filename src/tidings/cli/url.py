@@ -26,9 +26,10 @@ def url(
     """Print the database URL of a role, for psql and other tools."""
     if role not in ALL_ROLES:
         raise SettingsInvalid([f"{role!r} is no role; the roles are {', '.join(ALL_ROLES)}"])
-    found = Installation.look(settings())
+    chosen = settings()
+    found = Installation.look(chosen)
     if hold:
-        with Installation.find(settings(), progress=say) as held:
+        with Installation.find(chosen, progress=say) as held:
             signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
             out.out(held.access(role).url, highlight=False)
             say("The database runs until Ctrl-C.")
