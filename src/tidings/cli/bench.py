@@ -6,16 +6,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tidings.cli.demo import FOR_A_DEMO, prepare, throwaway_directory, throwaway_server
-from tidings.cli.flags import FLAGS
+from tidings.cli.demo import prepare, throwaway_directory, throwaway_server, throwaway_settings
 from tidings.cli.listing import AsJson
 from tidings.cli.output import out, say, show_json
 from tidings.cli.progress import counting_progress
 from tidings.cli.running import run_in_loop
-from tidings.db.accounts import ALL_ROLES
 from tidings.demo.measuring import Measure, Stage
-from tidings.settings import Settings, load_settings
-from tidings.telemetry.log_lines import start_logging
 from tidings.wiring import Installation, rules_of
 
 
@@ -32,20 +28,19 @@ def bench(
     On an embedded PostgreSQL that is made for this and removed afterwards; one process does all the work, and a
     receiver on this machine takes it over HTTPS. Your own database is not touched.
     """
-    settings = load_settings(flags={**FOR_A_DEMO, **FLAGS}, roles=ALL_ROLES)
-    start_logging(settings.log.log_format, settings.log.log_level)
+    settings = throwaway_settings()
     with throwaway_directory() as directory, throwaway_server(directory) as server:
-        stages = run_in_loop(measure(Installation(settings, server), settings, events, directory))
+        stages = run_in_loop(measure(Installation(settings, server), events, directory))
     if json:
         show_json([{**vars(stage), "per_second": round(stage.per_second, 1)} for stage in stages])
     else:
         show(stages)
 
 
-async def measure(found: Installation, settings: Settings, events: int, directory: Path) -> list[Stage]:
+async def measure(found: Installation, events: int, directory: Path) -> list[Stage]:
     certificate = await prepare(found, directory)
     with counting_progress("measuring", "events") as progress:
-        taking = Measure(found, rules_of(settings), events, lambda name, done, total: progress(done, total))
+        taking = Measure(found, rules_of(found.settings), events, lambda name, done, total: progress(done, total))
         return await taking.take(certificate)
 
 

@@ -48,11 +48,10 @@ def demo(
     events: Annotated[int, typer.Option(min=10, max=100_000, help="How many events to publish.")] = 1_000,
 ) -> None:
     """Deliver events to a healthy, a slow, a flaky and a dead receiver; requeue; settle the accounts; clean up."""
-    settings = load_settings(flags={**FOR_A_DEMO, **FLAGS}, roles=ALL_ROLES)
-    start_logging(settings.log.log_format, settings.log.log_level)
+    settings = throwaway_settings()
     began = time.monotonic()
     with throwaway_directory() as directory, throwaway_server(directory) as server:
-        story, ledger = run_in_loop(play(Installation(settings, server), settings, events, directory))
+        story, ledger = run_in_loop(play(Installation(settings, server), events, directory))
     show_ledger(ledger)
     out.print(
         f"{story.board.failures:,} attempts failed on the way. {story.duplicates:,} deliveries came twice."
@@ -62,7 +61,7 @@ def demo(
         raise typer.Exit(1)
 
 
-async def play(found: Installation, settings: Settings, events: int, directory: Path) -> tuple[Story, Ledger]:
+async def play(found: Installation, events: int, directory: Path) -> tuple[Story, Ledger]:
     certificate = await prepare(found, directory)
     with Live(console=err, refresh_per_second=8, transient=not err.is_terminal) as live:
 
@@ -70,7 +69,7 @@ async def play(found: Installation, settings: Settings, events: int, directory: 
             rows = [(id, receiver, story.wanted(receiver)) for id, receiver in story.receivers]
             live.update(picture(story.board, rows, doing))
 
-        story = Story(found, rules_of(settings), events, show)
+        story = Story(found, rules_of(found.settings), events, show)
         return story, await story.tell(certificate)
 
 
@@ -82,6 +81,13 @@ async def prepare(found: Installation, directory: Path) -> Path:
     # As for every program that uses OpenSSL: whom to trust besides, or instead of, the system's authorities.
     os.environ["SSL_CERT_FILE"] = str(certificates.authority)
     return certificates.receiver
+
+
+def throwaway_settings() -> Settings:
+    """Those of a demo, but for what was set by a flag; the log keeps to them from now on."""
+    settings = load_settings(flags={**FOR_A_DEMO, **FLAGS}, roles=ALL_ROLES)
+    start_logging(settings.log.log_format, settings.log.log_level)
+    return settings
 
 
 @contextmanager
