@@ -9,7 +9,6 @@ from tidings.cli.listing import show_list
 from tidings.model.dead_letter import Requeued, RequeueOutcome
 
 _COLUMNS = ("id", "saga_id", "says")
-_DONE = {RequeueOutcome.STARTED, RequeueOutcome.ALREADY_STARTED}
 _WORDS = {
     RequeueOutcome.STARTED: "will be sent again",
     RequeueOutcome.ALREADY_STARTED: "was sent again before, as this saga",
@@ -23,7 +22,7 @@ _WORDS = {
 def show_generations(done: Sequence[Requeued], *, as_json: bool) -> None:
     """Ends with 1 if anything was refused."""
     show_list([_told(one) for one in done], _COLUMNS, as_json=as_json, nothing="")
-    if any(one.outcome not in _DONE for one in done):
+    if not all(one.outcome.is_done for one in done):
         raise typer.Exit(1)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from tidings.cli.acting import as_role, observed, person
 from tidings.cli.context import settings
-from tidings.cli.listing import AsJson, Limit, Shown, moment, say_more, show_list, show_one
+from tidings.cli.listing import AsJson, Limit, moment, say_more, show_list, show_one
 from tidings.cli.output import out, show_json
 from tidings.cli.publishing import read_payload
 from tidings.db.engine import Engine
@@ -20,7 +20,7 @@ from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask, Submitted
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
-from tidings.roles.observer.listing import END
+from tidings.roles.observer.listing import END, Shown
 from tidings.roles.observer.tasks import TaskObserver
 from tidings.roles.task_producer.operations import TaskProducerOperations
 from tidings.roles.tasks import commands
@@ -37,7 +37,6 @@ _WORDS = {
     TaskStatus.FAIL_RETRY: "to be retried",
     TaskStatus.FAIL_TERMINAL: "failed for good",
 }
-_DONE = {TaskCommandOutcome.RETRIED, TaskCommandOutcome.SUBMITTED_ANEW, TaskCommandOutcome.CANCELLED}
 
 app = typer.Typer(help="Tasks: internal work, done once for each business key.")
 
@@ -201,7 +200,7 @@ def _show_commanded(done: Sequence[TaskCommanded], json: bool) -> None:
         as_json=json,
         nothing="",
     )
-    if any(one.outcome not in _DONE for one in done):
+    if not all(one.outcome.is_done for one in done):
         raise typer.Exit(1)
 
 

@@ -18,7 +18,6 @@ from tidings.roles.observer.letters import LetterObserver
 from tidings.roles.observer.pages import PageObserver
 
 MOST_TICKED = 100
-_DONE = (RequeueOutcome.STARTED, RequeueOutcome.ALREADY_STARTED)
 
 
 async def index(page: Page) -> Response:
@@ -72,7 +71,7 @@ async def requeue(page: Page) -> Response:
     if done.outcome is RequeueOutcome.NOT_FOUND:
         raise NotFound(f"There is no dead letter {id}.")
     to, said = f"/events/{back}" if back else f"/dead-letters/{id}", f"dead_letters.outcome.{done.outcome}"
-    return page.go(to, said, is_good=done.outcome in _DONE)
+    return page.go(to, said, is_good=done.outcome.is_done)
 
 
 async def requeue_ticked(page: Page) -> Response:

@@ -28,7 +28,6 @@ STATUSES = {
     "success": TaskStatus.SUCCESS,
 }
 WORDS = {status.value: word for word, status in STATUSES.items()}
-_DONE = {TaskCommandOutcome.RETRIED, TaskCommandOutcome.SUBMITTED_ANEW, TaskCommandOutcome.CANCELLED}
 
 
 async def queue(page: Page) -> Response:
@@ -117,7 +116,7 @@ def _told(page: Page, done: Sequence[TaskCommanded]) -> Response:
         to = _list_of(page)
     counts = Counter(one.outcome for one in done)
     words = [page.words(f"tasks.outcome.{outcome}", count=count) for outcome, count in counts.items()]
-    return page.go(to, "tasks.told", is_good=bool(_DONE & set(counts)), said=" ".join(words))
+    return page.go(to, "tasks.told", is_good=any(outcome.is_done for outcome in counts), said=" ".join(words))
 
 
 def _list_of(page: Page) -> str:

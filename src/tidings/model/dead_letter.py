@@ -20,6 +20,11 @@ class RequeueOutcome(StrEnum):
     SUBSCRIPTION_INACTIVE = "subscription_inactive"
     SUBSCRIPTION_UNVERIFIED = "subscription_unverified"
 
+    @property
+    def is_done(self) -> bool:
+        """It is sent again, by this request or by one before it."""
+        return self in (RequeueOutcome.STARTED, RequeueOutcome.ALREADY_STARTED)
+
 
 @dataclass(frozen=True)
 class Requeued:

@@ -16,6 +16,12 @@ class TaskCommandOutcome(StrEnum):
     UNDER_WAY = "under_way"
     ENDED = "ended"
 
+    @property
+    def is_done(self) -> bool:
+        """What was asked for was done; every other outcome is a refusal."""
+        done = (TaskCommandOutcome.RETRIED, TaskCommandOutcome.SUBMITTED_ANEW, TaskCommandOutcome.CANCELLED)
+        return self in done
+
 
 @dataclass(frozen=True)
 class TaskCommanded:
