@@ -191,6 +191,14 @@ async def test_those_that_were_ticked_are_asked_about_then_requeued_then_listed(
     assert "Delivered" in live.text
 
 
+async def test_if_all_that_were_ticked_are_refused_it_does_not_look_as_if_it_were_done(
+    scene: Scene, sign_in: SignIn
+) -> None:
+    ids = await scene.letters(await scene.subscription(active=False), 2)
+    text = await (await sign_in("operator")).after("/dead-letters/requeue", ids=ids, sure="yes")
+    assert f'{FLASH_BAD} role="status">0 requeued, 0 had been before, 2 refused.' in text
+
+
 async def test_nothing_ticked_is_said(sign_in: SignIn) -> None:
     operator = await sign_in("operator")
     for ids in ([], ["x"], ["0", "-1", "9" * 30]):

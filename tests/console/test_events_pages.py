@@ -343,6 +343,14 @@ async def test_a_delivered_event_is_sent_again_once(world: Deliveries, sign_in: 
     assert (await operator.post("/sagas/999/resend")).status_code == 404
 
 
+async def test_a_resend_that_is_refused_does_not_look_as_if_it_were_done(world: Deliveries, sign_in: SignIn) -> None:
+    await world.deliver(1)
+    await world.sql("UPDATE subscriptions SET active = false")
+    saga = await world.value("SELECT id FROM webhook_delivery_sagas WHERE status = 'Completed'")
+    text = await (await sign_in("operator")).after(f"/sagas/{saga}/resend", event=1)
+    assert 'class="flash bad" role="status">Refused: its subscription is not active.' in text
+
+
 async def test_a_viewer_sees_the_story_and_no_buttons(world: Deliveries, sign_in: SignIn) -> None:
     await world.deliver(1)
     viewer = await sign_in("viewer")

@@ -86,8 +86,8 @@ async def requeue_ticked(page: Page) -> Response:
     started = sum(one.outcome is RequeueOutcome.STARTED for one in done)
     already = sum(one.outcome is RequeueOutcome.ALREADY_STARTED for one in done)
     denied = len(done) - started - already
-    to = f"/dead-letters/results?ids={','.join(map(str, ids))}"
-    return page.go(to, "dead_letters.requeued_few", started=started, already=already, denied=denied)
+    to, is_good = f"/dead-letters/results?ids={','.join(map(str, ids))}", denied < len(done)
+    return page.go(to, "dead_letters.requeued_few", is_good=is_good, started=started, already=already, denied=denied)
 
 
 async def results(page: Page) -> Response:

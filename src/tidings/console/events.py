@@ -122,7 +122,8 @@ async def resend(page: Page) -> Response:
     (done,) = await requeues.resend(page.api, [id], page.actor)
     if done.outcome is RequeueOutcome.NOT_FOUND:
         raise NotFound(f"There is no saga {id}.")
-    return page.go(f"/events/{back}" if back else "/events", f"dead_letters.outcome.{done.outcome}")
+    to, said = f"/events/{back}" if back else "/events", f"dead_letters.outcome.{done.outcome}"
+    return page.go(to, said, is_good=done.outcome.is_done)
 
 
 routes = [
