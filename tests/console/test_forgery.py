@@ -1,10 +1,13 @@
 """No other site can act in somebody's name, and no page can be framed, sniffed or made to run foreign script."""
 
+import base64
+
 import pytest
 
 from tests.api.conftest import Served
 from tests.console.conftest import SignIn
 from tests.console.visitor import Visitor
+from tidings.console.cookies import Flash, flash_text, read_flash
 
 FOREIGN = [
     {"Origin": "https://evil.example"},
@@ -87,6 +90,16 @@ async def test_pages_are_kept_nowhere_and_files_for_long(sign_in: SignIn) -> Non
 @pytest.mark.parametrize("name", ["../app.py", "..%2fapp.py", "secret", "console.css/x", ".", "%00"])
 async def test_only_the_files_of_the_console_are_served(visitor: Visitor, name: str) -> None:
     assert (await visitor.get(f"/assets/{name}")).status_code == 404
+
+
+@pytest.mark.parametrize("said", ["", "null", "{}", '["", true]', '["a"]', "[" * 3000, "7", "no JSON"])
+def test_a_sentence_that_somebody_else_put_into_a_cookie_is_not_said(said: str) -> None:
+    assert read_flash(base64.urlsafe_b64encode(said.encode()).decode()) is None
+
+
+def test_a_sentence_of_ours_is_said_and_nothing_that_is_not_even_base64() -> None:
+    assert read_flash(flash_text(Flash("Done.", False))) == Flash("Done.", False)
+    assert [read_flash(text) for text in ("é", "x", "%%%")] == [None] * 3
 
 
 async def test_what_is_not_there_is_a_page_for_people_and_a_document_for_programs(visitor: Visitor) -> None:

@@ -1,7 +1,6 @@
 """The console's cookies. Over https they are bound to this host by their name; scripts see none of them."""
 
 import base64
-import binascii
 import json
 import secrets
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ def read_flash(text: str) -> Flash | None:
     """What was kept, or nothing if somebody else put something there."""
     try:
         said, is_good = json.loads(base64.urlsafe_b64decode(text))
-    except (binascii.Error, ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     return Flash(str(said), is_good is True) if said else None
 
