@@ -98,9 +98,8 @@ async def _shown(request: Request, refused: Refused) -> Response:
         status, body = document(refused, request.url.path, request_id)
         return Response(body, status, refused.headers, CONTENT_TYPE)
     status = KINDS[refused.code].status
-    page = Page(request)
-    if status < 500:
-        page = await person(request)
+    # Who asks stands in the database, which may be what failed.
+    page = await person(request) if status < 500 else Page(request)
     detail = why_not(page.words, refused)
     response = page.show("refused.html", status, code=refused.code, detail=detail, request_id=request_id)
     response.headers.update(refused.headers)

@@ -103,7 +103,8 @@ def _refuse_unless_allowed(page: Page, scope: Scope, of_all_domains: bool) -> No
 
 
 def _to_sign_in(request: Request) -> Response:
-    if request.headers.get("hx-request") == "true":
+    page = Page(request)
+    if page.is_partial:
         return Response(headers={"HX-Redirect": SIGN_IN})
-    where = Page(request).address() if request.method == "GET" else ""
+    where = page.address() if request.method == "GET" else ""
     return RedirectResponse(SIGN_IN if where in ("", "/") else f"{SIGN_IN}?{urlencode({'to': where})}", 303)

@@ -73,7 +73,6 @@ async def _seen(page: Page) -> dict[str, Any]:
         "gates": await page.read(RoutingObserver, RoutingObserver.gates),
         "failing": await page.read(FlowObserver, lambda see: see.failing(_SECONDS_FAILING, _MOST_FAILING)),
         "counted": _counted,
-        "waiting_tone": _tone,
     }
 
 
@@ -99,7 +98,7 @@ def _labels(columns: list[Span], chosen: Range) -> list[str]:
 def _stages(page: Page, depths: Depths, last_event: Any, totals: Mapping[str, int], chosen: Range) -> dict[str, Stage]:
     say, queues = page.words, depths.queues
     in_range = say(f"overview.range.{chosen.name}")
-    due = _both(queues["sagas_pending"], queues["sagas_retry_due"])
+    due = _sum((one.count, one.oldest_seconds) for one in (queues["sagas_pending"], queues["sagas_retry_due"]))
     sending = Depth(queues["jobs_leased"].count, 0.0)
     delivered = say("overview.stage.delivered", count=number(totals["delivered"]), range=in_range)
     return {
@@ -139,10 +138,6 @@ def _processes(depths: Depths) -> list[tuple[str, int, bool]]:
     """Name, how many are alive, and whether one is missing."""
     names = [*_NEEDED, *sorted(set(depths.processes) - set(_NEEDED))]
     return [(name, depths.processes.get(name, 0), name in _NEEDED and not depths.processes.get(name)) for name in names]
-
-
-def _both(one: Depth, other: Depth) -> Depth:
-    return _sum([(one.count, one.oldest_seconds), (other.count, other.oldest_seconds)])
 
 
 def _sum(parts: Iterable[tuple[int, float]]) -> Depth:

@@ -118,7 +118,7 @@ class Page:
 
     def address(self, **changed: Any) -> str:
         """This page with another query; None and '' leave a parameter out."""
-        query = {name: changed.get(name, value) for name, value in self.query.items()} | changed
+        query = {**self.query, **changed}
         kept = {name: str(value) for name, value in query.items() if value not in (None, "")}
         return f"{quote(self.path)}?{urlencode(kept)}" if kept else quote(self.path)
 
@@ -130,14 +130,11 @@ class Page:
         return wrong_fields(self.words, error)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
-        flash = cookies.read_flash(kept) if (kept := cookies.cookie(self.request, cookies.FLASH)) else None
-        text = (
-            environment()
-            .get_template(template)
-            .render(page=self, t=self.words, may=self.may, flash=None if self.is_partial else flash, **values)
-        )
+        flash = None if self.is_partial else cookies.read_flash(cookies.cookie(self.request, cookies.FLASH))
+        made = environment().get_template(template)
+        text = made.render(page=self, t=self.words, may=self.may, flash=flash, **values)
         response = Response(text, status, media_type="text/html; charset=utf-8")
-        if flash and not self.is_partial:
+        if flash:
             cookies.drop(self.request, response, cookies.FLASH)
         return response
 
