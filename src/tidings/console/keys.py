@@ -18,36 +18,7 @@ _LONGEST_ID = 40
 _LIST = "console:keys"
 
 
-async def index(page: Page) -> Response:
-    return await _list(page)
-
-
-async def add(page: Page) -> Response:
-    """The key is in this answer, and nowhere else: no page to come can show it."""
-    try:
-        new = check_new_key(
-            page.form.text("name"),
-            page.form.all("scopes"),
-            page.form.text("domain") or None,
-            _lifetime(page.form["days"]),
-        )
-    except InputRefused as refused:
-        return await _list(page, status=422, errors=page.errors(refused))
-    made = await page.api.as_role(ROLE, lambda engine: actions.add(engine, new, page.actor))
-    return page.show("keys/made.html", 201, made=made)
-
-
-async def ask_to_revoke(page: Page) -> Response:
-    return page.show("keys/revoke.html", key=await _key(page))
-
-
-async def revoke(page: Page) -> Response:
-    public_id = (await _key(page)).public_id
-    key, was_valid = await page.api.as_role(ROLE, lambda engine: actions.revoke(engine, public_id, page.actor))
-    return page.go("/keys", "keys.revoked" if was_valid else "keys.was_revoked", name=key.name)
-
-
-async def _list(page: Page, status: int = 200, errors: dict[str, str] | None = None) -> Response:
+async def index(page: Page, status: int = 200, errors: dict[str, str] | None = None) -> Response:
     """As the role of keys: of all lists only this one is not the observer's."""
     cursors, cursor = await page.api.cursors(), page.query["cursor"]
     (after,) = cursors.read(_LIST, cursor) if cursor else (0,)
@@ -62,6 +33,31 @@ async def _list(page: Page, status: int = 200, errors: dict[str, str] | None = N
         items=found,
         next_cursor=cursors.written(_LIST, [found[-1].id]) if len(found) == ROWS else None,
     )
+
+
+async def add(page: Page) -> Response:
+    """The key is in this answer, and nowhere else: no page to come can show it."""
+    try:
+        new = check_new_key(
+            page.form.text("name"),
+            page.form.all("scopes"),
+            page.form.text("domain") or None,
+            _lifetime(page.form["days"]),
+        )
+    except InputRefused as refused:
+        return await index(page, 422, page.errors(refused))
+    made = await page.api.as_role(ROLE, lambda engine: actions.add(engine, new, page.actor))
+    return page.show("keys/made.html", 201, made=made)
+
+
+async def ask_to_revoke(page: Page) -> Response:
+    return page.show("keys/revoke.html", key=await _key(page))
+
+
+async def revoke(page: Page) -> Response:
+    public_id = (await _key(page)).public_id
+    key, was_valid = await page.api.as_role(ROLE, lambda engine: actions.revoke(engine, public_id, page.actor))
+    return page.go("/keys", "keys.revoked" if was_valid else "keys.was_revoked", name=key.name)
 
 
 async def _key(page: Page) -> StoredKey:

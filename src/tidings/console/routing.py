@@ -26,6 +26,7 @@ from tidings.roles.routes import routers as router_commands
 from tidings.roles.routes import routes as route_commands
 from tidings.roles.routes.operations import Cursor
 
+Commanding = Callable[[Engine, str, str, str], Awaitable[Cursor]]
 Moving = Callable[[Engine, str, int, str, str], Awaitable[Cursor]]
 ROLE = "route_admin"
 MOST_PREVIEWED = 100
@@ -46,12 +47,8 @@ async def index(page: Page) -> Response:
     return page.show("routing/index.html", **await page.read(RoutingObserver, look))
 
 
-async def show_router(page: Page) -> Response:
+async def show_router(page: Page, errors: Mapping[str, str] | None = None) -> Response:
     """With its holes, and whose open transactions may still fill them."""
-    return await _router(page)
-
-
-async def _router(page: Page, errors: Mapping[str, str] | None = None) -> Response:
     name = _router_name(page)
 
     async def look(observer: RoutingObserver) -> tuple[Shown, tuple[Reason, ...]]:
@@ -79,24 +76,25 @@ async def skip(page: Page) -> Response:
 
 
 async def confirm(page: Page) -> Response:
-    async def act(engine: Engine, name: str, to: int, reason: str, actor: str) -> Cursor:
-        return await router_commands.confirm(engine, name, reason, actor)
-
-    return await _moved(page, "confirm", act, to_its_place=True)
+    return await _commanded(page, "confirm", router_commands.confirm)
 
 
-async def _moved(page: Page, command: str, act: Moving, *, to_its_place: bool = False) -> Response:
+async def _moved(page: Page, command: str, act: Moving) -> Response:
+    typed = Fields(page.form, page.words)
+    to = typed.whole(f"{command}_to", least=0, needed=True)
+    if typed.errors:
+        return await show_router(page, typed.errors)
+    return await _commanded(page, command, lambda engine, name, reason, who: act(engine, name, to, reason, who))
+
+
+async def _commanded(page: Page, command: str, act: Commanding) -> Response:
     """The page has a form for each command, so their fields have its name before theirs."""
     name, reason = _router_name(page), page.form.text(f"{command}_reason")
-    typed = Fields(page.form, page.words)
-    to = typed.whole(f"{command}_to", least=0, needed=not to_its_place)
-    if typed.errors:
-        return await _router(page, typed.errors)
     try:
-        now = await page.api.as_role(ROLE, lambda engine: act(engine, name, to, reason, page.actor), wakes="router")
+        now = await page.api.as_role(ROLE, lambda engine: act(engine, name, reason, page.actor), wakes="router")
     except InputRefused as refused:
         wrong = page.errors(refused)
-        return await _router(page, {f"{command}_{field}": said for field, said in wrong.items()})
+        return await show_router(page, {f"{command}_{field}": said for field, said in wrong.items()})
     except RouterHeld as held:
         return page.go(_router_path(name), refused=held)
     return page.go(_router_path(name), "routing.moved_to", name=name, position=now.place.position)
