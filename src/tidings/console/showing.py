@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
-from tidings.console import assets, charts
+from tidings.console import assets
 from tidings.console.languages import LANGUAGES
 from tidings.console.saying import duration, translated
 
@@ -42,7 +42,7 @@ def environment() -> Environment:
         "json_text": json_text,
         "shortened": shortened,
     }
-    made.globals |= {"asset": assets.address, "languages": LANGUAGES, "charts": charts}
+    made.globals |= {"asset": assets.address, "languages": LANGUAGES}
     return made
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from tidings.api import subscribing
 from tidings.console import subscription_form as form
+from tidings.console.charts import stacked
 from tidings.console.declaring import get, post
 from tidings.console.fields import Fields
 from tidings.console.page import Page
@@ -15,6 +16,7 @@ from tidings.db.engine import Engine
 from tidings.errors import Conflict, GateClosed, InputRefused, LimitReached
 from tidings.model.key import Scope
 from tidings.model.subscription import Subscription
+from tidings.model.totals import OUTCOMES
 from tidings.roles.observer.filters import SubscriptionFilter
 from tidings.roles.observer.health import COUNTED_OF_ONE, HealthObserver, Tally
 from tidings.roles.observer.missed import missed
@@ -32,6 +34,7 @@ STATES: Mapping[str, Mapping[str, bool]] = {
     "inactive": {"active": False},
 }
 _HOURS = 24
+_WIDTH, _HEIGHT = 480, 64
 _MOST_ATTEMPTS, _MOST_DEEDS = 20, 10
 _OVERLAPS = (0, 3600, 86_400, 7 * 86_400)
 _EXPECTED = (InputRefused, Conflict, LimitReached, GateClosed)
@@ -78,7 +81,7 @@ async def _told(page: Page) -> dict[str, Any]:
     async def look(observer: HealthObserver) -> dict[str, Any]:
         return {
             "health": (await observer.health([id], COUNTED_OF_ONE))[id],
-            "hours": _by_hour(await observer.hours(id), page.now),
+            "chart": _chart(await observer.hours(id), page.now),
             "checks": await observer.checks(id),
             "attempts": await observer.attempts(id, _MOST_ATTEMPTS),
             "deeds": [] if page.own else await observer.deeds(id, _MOST_DEEDS),
@@ -88,12 +91,14 @@ async def _told(page: Page) -> dict[str, Any]:
     return {"seen": seen, "one": seen.subscription, "attempt_limit": page.api.retry_limit, **told}
 
 
-def _by_hour(found: Mapping[datetime.datetime, Tally], now: datetime.datetime) -> list[tuple[datetime.datetime, Tally]]:
-    """One for each of the last hours, with nothing in those in which nothing happened."""
+def _chart(found: Mapping[datetime.datetime, Tally], now: datetime.datetime) -> Mapping[str, Any]:
+    """A column for each of the last hours, also for those in which nothing happened."""
     this = now.replace(minute=0, second=0, microsecond=0)
     hours = [this - datetime.timedelta(hours=back) for back in reversed(range(_HOURS))]
     known = {moment.astimezone(datetime.UTC): tally for moment, tally in found.items()}
-    return [(hour, known.get(hour, Tally())) for hour in hours]
+    tallies = [known.get(hour, Tally()) for hour in hours]
+    bars = stacked([(one.delivered, one.failed, one.dead) for one in tallies], _WIDTH, _HEIGHT)
+    return {"bars": dict(zip(OUTCOMES, bars, strict=True)), "width": _WIDTH, "height": _HEIGHT}
 
 
 # --- making and changing ---------------------------------------------------------------------------------------------
@@ -120,12 +125,12 @@ async def ask_changes(page: Page) -> Response:
 
 async def change(page: Page) -> Response:
     """Nothing is changed if somebody else was faster: what they changed is shown beside what was typed here."""
+    version = Fields(page.form, page.words).whole("version")
     try:
         given = form.read_changes(page.form, page.api.rules)
-        await subscribing.change(page.api, page.id, given, page.actor, Fields(page.form, page.words).whole("version"))
+        await subscribing.change(page.api, page.id, given, page.actor, version)
     except InputRefused as refused:
         seen = await subscribing.look(page.api, page.id)
-        version = Fields(page.form, page.words).whole("version")
         return _edit_form(page, seen, page.form, 422, errors=page.errors(refused), version=version)
     except Conflict:
         seen = await subscribing.look(page.api, page.id)
@@ -147,17 +152,13 @@ def _different(current: Subscription, typed: Mapping[str, str]) -> dict[str, str
 
 async def rotate(page: Page) -> Response:
     overlap = next((one for one in _OVERLAPS if str(one) == page.form["overlap"]), actions.DAY)
-    own = page.form.text("secret") or None
 
     async def work(engine: Engine) -> str:
         return await actions.rotate_secret(
-            engine, page.id, actor=page.actor, vault=page.api.vault(), overlap_seconds=overlap, secret=own
+            engine, page.id, actor=page.actor, vault=page.api.vault(), overlap_seconds=overlap
         )
 
-    try:
-        secret = await page.api.as_role(subscribing.ADMIN, work)
-    except InputRefused as refused:
-        return page.go(f"/subscriptions/{page.id}", refused=refused)
+    secret = await page.api.as_role(subscribing.ADMIN, work)
     seen = await subscribing.look(page.api, page.id)
     return page.show("subscriptions/secret.html", one=seen.subscription, secret=secret, is_new=False)
 
