@@ -8,6 +8,7 @@ import pytest
 from tests.api.conftest import Served
 from tests.console.conftest import SignIn
 from tests.support.database import Database
+from tidings.console.audit import place_of
 from tidings.console.differences import Difference, differences
 
 FOUND: dict[str, list[str]] = {
@@ -85,6 +86,22 @@ async def test_what_others_wrote_is_text_and_leads_nowhere(engine: Database, sig
     assert HOSTILE not in text
     assert 'href="/routing/routes/..' not in text
     assert 'href="javascript' not in text
+
+
+@pytest.mark.parametrize(
+    ("subject", "place"),
+    [
+        ("subscription:7", "/subscriptions/7"),
+        ("router:eu-1", "/routing/routers/eu-1"),
+        ("mass_requeue:3", "/dead-letters/requeues/3"),
+        ("dead_letters", "/dead-letters"),
+        ("gate:router:eu", "/routing"),
+        ("sagas", ""),
+        ("mass_requeue:../3", ""),
+    ],
+)
+def test_what_somebody_acted_on_leads_to_its_page(subject: str, place: str) -> None:
+    assert place_of(subject) == place
 
 
 async def test_what_nobody_can_look_for_is_said_beside_its_field(sign_in: SignIn) -> None:

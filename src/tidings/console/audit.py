@@ -17,6 +17,7 @@ PLACES = {
     "route_dead_letter": "/routing/dead-letters/{id}",
     "subscription": "/subscriptions/{id}",
     "dead_letters": "/dead-letters",
+    "mass_requeue": "/dead-letters/requeues/{id}",
     "key": "/keys",
 }
 # What is written there today; any other may be typed.
