@@ -19,46 +19,47 @@ class Difference:
 
 def differences(detail: Any) -> list[Difference]:
     """Of two states only what differs; of everything else all of it."""
-    return [*_found(detail, "")] if isinstance(detail, Mapping) else _alone("", detail)
+    if isinstance(detail, Mapping):
+        return [*_found(detail)]
+    return [] if detail is None else [Difference("", None, _text(detail))]
 
 
-def _found(detail: Mapping[str, Any], prefix: str) -> Iterator[Difference]:
+def _found(detail: Mapping[str, Any]) -> Iterator[Difference]:
     paired: set[str] = set()
     for was, became in _PAIRS:
         if was in detail and became in detail:
             paired |= {was, became}
-            yield from _between(detail[was], detail[became], prefix)
+            yield from _between(detail[was], detail[became])
     for name, value in detail.items():
         if name in paired:
             continue
-        field = f"{prefix}.{name}" if prefix else str(name)
-        if _is_pair(value):
-            yield from _found(value, field)
+        if pair := _pair(value):
+            yield from _between(*pair, name)
         elif value is not None:
-            yield Difference(field, None, _text(value))
+            yield Difference(name, None, _text(value))
 
 
-def _between(was: Any, became: Any, prefix: str) -> Iterator[Difference]:
+def _pair(value: Any) -> tuple[Any, Any] | None:
+    """Two states, if a value is those and nothing else."""
+    for was, became in _PAIRS:
+        if isinstance(value, Mapping) and set(value) == {was, became}:
+            return value[was], value[became]
+    return None
+
+
+def _between(was: Any, became: Any, of: str = "") -> Iterator[Difference]:
     if not (isinstance(was, Mapping) or isinstance(became, Mapping)):
-        yield Difference(prefix, _text(was), _text(became))
+        yield Difference(of, _text(was), _text(became))
         return
     before, after = (one if isinstance(one, Mapping) else {} for one in (was, became))
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name) or (name in before) != (name in after):
-            field = f"{prefix}.{name}" if prefix else str(name)
+            field = f"{of}.{name}" if of else name
             yield Difference(field, _said(before, name), _said(after, name))
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, Mapping) and any(set(value) == set(pair) for pair in _PAIRS)
 
 
 def _said(state: Mapping[str, Any], name: str) -> str | None:
     return _text(state[name]) if name in state else None
-
-
-def _alone(field: str, value: Any) -> list[Difference]:
-    return [] if value is None else [Difference(field, None, _text(value))]
 
 
 def _text(value: Any) -> str:
