@@ -7,12 +7,13 @@ from starlette.responses import Response
 from tidings.api import requeues
 from tidings.console import payloads
 from tidings.console.declaring import get, post
-from tidings.console.fields import Fields
+from tidings.console.fields import Fields, ids_in
 from tidings.console.forms import Form
 from tidings.console.page import ENOUGH, ROWS, Page
 from tidings.errors import NotFound
 from tidings.model.dead_letter import RequeueOutcome
 from tidings.model.key import Scope
+from tidings.model.saga import SAGA_MOVES, SagaStatus
 from tidings.roles.observer.filters import LetterFilter
 from tidings.roles.observer.letters import LetterObserver
 from tidings.roles.observer.pages import PageObserver
@@ -76,7 +77,7 @@ async def requeue(page: Page) -> Response:
 
 async def requeue_ticked(page: Page) -> Response:
     """First the question, with what would be refused; then the deed."""
-    ids = _ids(page.form.all("ids"))
+    ids = ids_in(page.form.all("ids"))[:MOST_TICKED]
     if not ids:
         return page.go("/dead-letters", "dead_letters.none_ticked", is_good=False)
     if page.form["sure"] != "yes":
@@ -97,20 +98,14 @@ async def results(page: Page) -> Response:
 
 async def live_results(page: Page) -> Response:
     told = await _results(page)
-    is_over = all(item["requeued_status"] in ("Completed", "DeadLettered", None) for item in told["items"])
+    is_over = not any(SAGA_MOVES[SagaStatus(status)] for item in told["items"] if (status := item["requeued_status"]))
     return page.show("dead_letters/letters.html", ENOUGH if is_over else 200, **told)
 
 
 async def _results(page: Page) -> dict[str, Any]:
-    ids = _ids(page.query["ids"].split(","))
+    ids = ids_in(page.query["ids"].split(","))[:MOST_TICKED]
     items = await page.read(LetterObserver, lambda observer: observer.among(ids))
     return {"items": items, "ids": ",".join(map(str, ids)), **await around(page, items)}
-
-
-def _ids(texts: list[str]) -> list[int]:
-    """Each once; what is no id is left out."""
-    known = [int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 19]
-    return [*dict.fromkeys(id for id in known if id)][:MOST_TICKED]
 
 
 routes = [

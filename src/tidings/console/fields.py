@@ -2,9 +2,9 @@
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from tidings.console.languages import DEFAULT, Words, words_of
+from tidings.console.languages import Words
 from tidings.model.id import BIGGEST_ID
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -13,9 +13,9 @@ _YEARS = range(1971, 9999)
 
 
 class Fields:
-    def __init__(self, form: Mapping[str, str], words: Words | None = None) -> None:
+    def __init__(self, form: Mapping[str, str], words: Words) -> None:
         self._form = form
-        self._words = words or words_of(DEFAULT)
+        self._words = words
         self.errors: dict[str, str] = {}
 
     def line(self, name: str, most: int = 300) -> str:
@@ -33,12 +33,10 @@ class Fields:
     def whole(self, name: str, least: int = 1, most: int = BIGGEST_ID, *, needed: bool = False) -> int:
         """0 where nothing was typed."""
         text = self._form[name].strip().lstrip("#")
-        if not text and not needed:
-            return 0
-        if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
+        number = _number(text, least, most)
+        if number is None and (text or needed):
             self._wrong(name, "no_number", least=least, most=most)
-            return 0
-        return int(text)
+        return number or 0
 
     def moment(self, name: str) -> datetime.datetime | None:
         """As browsers write it; UTC where no zone is said."""
@@ -63,3 +61,13 @@ class Fields:
     def _wrong(self, name: str, what: str, **values: object) -> str:
         self.errors.setdefault(name, self._words(f"shared.typed.{what}", **values))
         return ""
+
+
+def ids_in(texts: Iterable[str]) -> list[int]:
+    """Each once; what is no id is left out."""
+    return [*dict.fromkeys(id for text in texts if (id := _number(text, 1, BIGGEST_ID)))]
+
+
+def _number(digits: str, least: int, most: int) -> int | None:
+    is_one = digits.isascii() and digits.isdecimal() and len(digits) < 20 and least <= int(digits) <= most
+    return int(digits) if is_one else None

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from starlette.responses import Response
 
 from tidings.console.declaring import get, post
-from tidings.console.fields import Fields
+from tidings.console.fields import Fields, ids_in
 from tidings.console.page import ROWS, Page
 from tidings.db.engine import Engine
 from tidings.errors import InputRefused
@@ -102,7 +102,7 @@ def _chosen(page: Page) -> list[int]:
     """The one of the path, or those that were ticked."""
     if "id" in page.request.path_params:
         return [page.id]
-    return [id for one in page.form.all("ids") if (id := Fields({"ids": one}).whole("ids"))]
+    return ids_in(page.form.all("ids"))
 
 
 def _told(page: Page, done: Sequence[TaskCommanded]) -> Response:
