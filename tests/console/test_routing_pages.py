@@ -99,6 +99,8 @@ async def test_a_preview_shows_what_would_be_decided_and_writes_nothing(engine: 
         answer = await viewer.get(f"/routing/preview?{query}")
         assert answer.status_code == 422
         assert "aria-invalid" in answer.text
+    assert "There is no event 99." in answer.text
+    assert "沒有事件 99。" in (await viewer.get(f"/routing/preview?{query}", **{"Accept-Language": "zh-TW"})).text
     assert await rows(engine, "SELECT id FROM route_attempts") == []
 
 

@@ -179,8 +179,8 @@ async def show_preview(page: Page) -> Response:
             found = await page.api.as_role(
                 "observer", lambda engine: preview(engine, event_id=event or None, last=last)
             )
-        except NotFound as missing:
-            fields.errors["event"] = missing.what
+        except NotFound:
+            fields.errors["event"] = page.words("routing.no_such_event", id=event)
     return page.show(
         "routing/preview.html",
         422 if fields.errors else 200,
