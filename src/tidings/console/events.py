@@ -16,6 +16,7 @@ from tidings.model.dead_letter import RequeueOutcome
 from tidings.model.explanation import Explanation
 from tidings.model.key import Scope
 from tidings.roles.observer.filters import EventFilter
+from tidings.roles.observer.listing import SHOWN_OF_ONE
 from tidings.roles.observer.searching import EventSearcher, FateObserver
 from tidings.roles.observer.stories import Story, StoryObserver
 from tidings.roles.observer.why import why
@@ -93,6 +94,7 @@ def _told(page: Page, explanation: Explanation, story: Story) -> dict[str, Any]:
         "is_over": explanation.is_over and is_over(story),
         "steps": steps_of(story, page.now, chosen),
         "deliveries": deliveries_of(story),
+        "has_older": len(story.event["sagas"]) >= SHOWN_OF_ONE,
         "chosen": chosen,
     }
 
