@@ -15,10 +15,10 @@ from tidings.console.saying import duration, translated
 
 TEMPLATES = Path(__file__).parent / "templates"
 _TONES = {
-    "good": "completed delivered sent passed open success done verified active ok alive signed_in",
-    "bad": "deadlettered dead failed timeout blocked closed revoked refused unverified error",
-    "warn": "pendingretry retry retrying paused held expired outdated probing dry_run skipped cancelled",
-    "busy": "inprogress leased running processing pending due waiting",
+    "good": "completed sent passed open success done verified active signed_in",
+    "bad": "deadlettered failed timeout blocked closed revoked refused unverified",
+    "warn": "pendingretry retrying paused held expired outdated dry_run skipped cancelled",
+    "busy": "inprogress leased running pending waiting",
 }
 _TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses.split()}
 
