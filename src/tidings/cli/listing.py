@@ -42,6 +42,8 @@ HEADINGS = {
     "task_id": "task",
 }
 
+_STORED = {"payload", "event_snapshot", "last_run_summary", "payload_snapshot", "filter"}
+
 AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
 Reason = Annotated[str, typer.Option(help="Why; it is kept with the audit log.")]
@@ -139,9 +141,6 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(item) for item in value]
     return value
-
-
-_STORED = {"payload", "event_snapshot", "last_run_summary", "payload_snapshot", "filter"}
 
 
 def _stored(text: str | None) -> Any:

@@ -1,6 +1,7 @@
 """`subscriptions`: who gets which events. A secret is printed once, when it is made."""
 
 import datetime
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -189,7 +190,7 @@ async def _verify(found: Installation, seen: Subscription, seconds: float, json:
         verdict = await checking.awaited(engine, check, seconds)
     checking.tell_verification(verdict, seconds)
     passed = verdict.outcome is CheckOutcome.PASSED
-    await _tell(found, Outcome(seen, passed), "verified", json, was_done=passed)
+    await _tell(found, Outcome(seen, passed), "verified" if passed else "", json)
     return passed
 
 
@@ -297,7 +298,7 @@ async def _trust(found: Installation, id: int) -> bool:
         )
 
 
-def _switch(action: Any, id: int, done: str, json: bool) -> None:
+def _switch(action: Callable[..., Awaitable[Outcome]], id: int, done: str, json: bool) -> None:
     async def work(found: Installation) -> None:
         async with found.engine("subscription_admin", size=1) as engine:
             outcome = await action(engine, id, actor=person())
@@ -306,5 +307,5 @@ def _switch(action: Any, id: int, done: str, json: bool) -> None:
     on_installation(work)
 
 
-async def _tell(found: Installation, outcome: Outcome, done: str, json: bool, was_done: bool = True) -> None:
-    view.show_outcome(await _look(found, outcome.subscription.id), outcome.changed, done if was_done else "", json)
+async def _tell(found: Installation, outcome: Outcome, done: str, json: bool) -> None:
+    view.show_outcome(await _look(found, outcome.subscription.id), outcome.changed, done, json)

@@ -4,7 +4,7 @@ An error's own words follow in brackets: they tell what was wrong this time.
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidings.api.problems import Refused, of_error
@@ -71,7 +71,7 @@ def _names(error: TidingsError | Refused, field: str) -> Iterator[str]:
         yield f"refused.field.{field}"
 
 
-def _in_words(words: Words, own: str, names: Iterator[str] | list[str]) -> str:
+def _in_words(words: Words, own: str, names: Iterable[str]) -> str:
     name = next((name for name in names if words.has(name)), "")
     if words.language == DEFAULT or not name:
         return own
