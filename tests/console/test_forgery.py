@@ -110,6 +110,12 @@ async def test_what_is_not_there_is_a_page_for_people_and_a_document_for_program
     assert document.json()["code"] == "not_found"
 
 
+async def test_a_query_that_can_t_be_read_is_refused_on_a_page(sign_in: SignIn) -> None:
+    response = await (await sign_in("viewer")).get(f"/events?{'a&' * 2001}")
+    assert response.status_code == 400
+    assert "This form can&#39;t be read." in response.text
+
+
 async def test_the_language_is_chosen_by_the_browser_and_switched_by_a_cookie(sign_in: SignIn) -> None:
     visitor = await sign_in("viewer")
     assert '<html lang="en">' in await visitor.text("/events")

@@ -26,6 +26,7 @@ from tidings.console import (
     tasks,
 )
 from tidings.console.declaring import person
+from tidings.console.forms import Form
 from tidings.console.page import Page
 from tidings.console.saying import why_not
 from tidings.errors import TidingsError
@@ -100,6 +101,9 @@ async def _shown(request: Request, refused: Refused) -> Response:
     status = KINDS[refused.code].status
     # Who asks stands in the database, which may be what failed.
     page = await person(request) if status < 500 else Page(request)
+    if refused.code == "malformed":
+        # A page leads back to itself with its query, which may be what can't be read.
+        page.query = Form([])
     detail = why_not(page.words, refused)
     response = page.show("refused.html", status, code=refused.code, detail=detail, request_id=request_id)
     response.headers.update(refused.headers)
