@@ -116,6 +116,13 @@ async def test_a_query_that_can_t_be_read_is_refused_on_a_page(sign_in: SignIn) 
     assert "This form can&#39;t be read." in response.text
 
 
+async def test_a_number_of_any_length_is_at_most_the_id_of_nothing(visitor: Visitor, sign_in: SignIn) -> None:
+    assert (await visitor.get(f"/events/{'9' * 5000}")).status_code == 404
+    viewer = await sign_in("viewer")
+    for digits in (19, 5000):
+        assert (await viewer.get(f"/events/{'9' * digits}")).status_code == 404
+
+
 async def test_the_language_is_chosen_by_the_browser_and_switched_by_a_cookie(sign_in: SignIn) -> None:
     visitor = await sign_in("viewer")
     assert '<html lang="en">' in await visitor.text("/events")

@@ -1,12 +1,13 @@
 """How a route of the console is declared: who may go there; and what is looked at before its handler is."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from tidings.api.context import refuse_unless
 from tidings.api.problems import Refused
@@ -36,6 +37,13 @@ class DeclaredRoute(Route):
     def __init__(self, path: str, answer: Answer, method: str, declared: Declared) -> None:
         super().__init__(path, answer, methods=[method])
         self.declared = declared
+
+    def matches(self, scope: MutableMapping[str, Any]) -> tuple[Match, MutableMapping[str, Any]]:
+        """A number with more digits than Python reads is an id of nothing."""
+        try:
+            return super().matches(scope)
+        except ValueError:
+            return Match.NONE, {}
 
 
 def get(
