@@ -14,7 +14,11 @@ from typer.core import TyperGroup
 
 from tests.support.commands import run
 from tidings.cli.commands import COMMANDS, load
+from tidings.cli.database import show_findings
 from tidings.cli.main import app
+from tidings.cli.output import show_error
+from tidings.decisions.diagnosing import Finding, Health
+from tidings.errors import NotFound
 from tidings.reference.command_line import leaves
 
 TESTS = Path(__file__).parents[1]
@@ -96,6 +100,15 @@ def test_help_teaches(tmp_path: Path) -> None:
     assert "Examples:\n    tidings events list --type order.paid" in of_one
     assert "did you mean" in run("event", cwd=tmp_path, exit=2).stderr.lower()
     assert run(cwd=tmp_path, exit=2).stderr == whole
+
+
+@pytest.mark.parametrize("text", [r"no \[/x] here", "[red]no[/]", "a :cat: b", "C:\\"])
+def test_what_others_wrote_is_shown_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Markup and pictures are ours alone."""
+    show_error(NotFound(text, text))
+    assert capsys.readouterr().err == f"tidings: {text}\n  → {text}\n"
+    show_findings([Finding(text, Health.WRONG, text, text)], json=False)
+    assert capsys.readouterr().out.count(text) == 3
 
 
 def loaded_by(*arguments: str) -> set[str]:

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from tidings.cli.context import installation
 from tidings.cli.gates import OPENING
 from tidings.cli.listing import AsJson
-from tidings.cli.output import out, plain, say, show_json
+from tidings.cli.output import out, say, show_json
 from tidings.cli.progress import migration_progress
 from tidings.db.accounts import ALL_ROLES
 from tidings.db.address import read_address
@@ -20,7 +21,7 @@ from tidings.doctor import examine
 from tidings.flow import OWNER
 from tidings.wiring import Installation
 
-MARKS = {Health.RIGHT: "[green]✔[/]", Health.DOUBTFUL: "[yellow]![/]", Health.WRONG: "[red]✘[/]"}
+MARKS = {Health.RIGHT: Text("✔", "green"), Health.DOUBTFUL: Text("!", "yellow"), Health.WRONG: Text("✘", "red")}
 
 
 class Roles(StrEnum):
@@ -114,6 +115,6 @@ def show_findings(findings: list[Finding], json: bool) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for finding in findings:
-        remedy = f"\n[dim]→ {finding.remedy}[/]" if finding.remedy else ""
-        table.add_row(MARKS[finding.health], finding.subject, plain(finding.says) + remedy)
+        remedy = (f"\n→ {finding.remedy}", "dim") if finding.remedy else ""
+        table.add_row(MARKS[finding.health], Text(finding.subject), Text.assemble(finding.says, remedy))
     out.print(table)

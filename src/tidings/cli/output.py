@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from tidings.errors import TidingsError
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# What others wrote is shown as it is: words between colons are no pictures.
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def show_json(value: Any) -> None:
@@ -16,14 +18,9 @@ def show_json(value: Any) -> None:
 
 
 def show_error(error: TidingsError) -> None:
-    err.print(f"[red]tidings:[/] {plain(error.what)}", markup=True)
+    err.print(Text.assemble(("tidings:", "red"), f" {error.what}"))
     if error.remedy:
         err.print(f"  → {error.remedy}", markup=False)
-
-
-def plain(text: str) -> str:
-    """Foreign text, where our own has markup: it is shown as it is."""
-    return text.replace("[", "\\[")
 
 
 def say(sentence: str) -> None:

@@ -4,11 +4,12 @@ import datetime
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from tidings.cli.acting import as_role
 from tidings.cli.context import settings
 from tidings.cli.listing import AsJson, show_one
-from tidings.cli.output import out, plain
+from tidings.cli.output import out
 from tidings.model.explanation import Explanation
 from tidings.roles.observer.why import why
 
@@ -31,16 +32,16 @@ def why_(
 
 
 def _show(answer: Explanation, indent: str) -> None:
-    sign = "[green]●[/]" if answer.is_over else "[yellow]○[/]"
-    out.print(f"{indent}{sign} [bold]{answer.subject}[/]  {plain(answer.headline)}")
+    sign = ("●", "green") if answer.is_over else ("○", "yellow")
+    out.print(Text.assemble(indent, sign, " ", (answer.subject, "bold"), f"  {answer.headline}"))
     for reason in answer.reasons:
-        since = f" [dim]{_ago(reason.since)}[/]" if reason.since else ""
-        out.print(f"{indent}    {plain(reason.text)}{since}")
+        since = (" ", (_since(reason.since), "dim")) if reason.since else ()
+        out.print(Text.assemble(f"{indent}    {reason.text}", *since))
         if reason.remedy:
-            out.print(f"{indent}    [cyan]→ {plain(reason.remedy)}[/]")
+            out.print(Text.assemble(f"{indent}    ", (f"→ {reason.remedy}", "cyan")))
     for part in answer.parts:
         _show(part, f"{indent}  ")
 
 
-def _ago(moment: datetime.datetime) -> str:
+def _since(moment: datetime.datetime) -> str:
     return moment.astimezone(datetime.UTC).strftime("since %Y-%m-%d %H:%M:%S UTC")
