@@ -58,7 +58,9 @@ async def everything(database: Database, start: Callable[[Process], Process], fo
     process.cwd = folder
     start(process)
     await asyncio.to_thread(process.wait_for_line, "takes requests", 60)
-    return re.findall(r"http://127\.0\.0\.1:[1-9]\d+", process.output)[0]
+    found = re.search(r"http://127\.0\.0\.1:[1-9]\d+", process.output)
+    assert found
+    return found[0]
 
 
 async def keep_busy(client: httpx.AsyncClient, turns: int) -> None:
