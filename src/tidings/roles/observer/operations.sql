@@ -145,7 +145,7 @@ SELECT id, event_domain, event_type, event_stream, correlation_id, created_at
   FROM events WHERE created_at >= :since ORDER BY created_at, id LIMIT :limit;
 
 -- decisions_about: what routers decided about these events
-SELECT event_id, route_kind, status, reason FROM route_attempts WHERE event_id {in :ids} ORDER BY event_id, id LIMIT 1000;
+SELECT event_id, status FROM route_attempts WHERE event_id {in :ids} ORDER BY event_id, id LIMIT 1000;
 
 -- decided_among: which of these events a router has decided about
 SELECT DISTINCT event_id FROM route_attempts WHERE event_id {in :ids};
@@ -260,7 +260,7 @@ SELECT id, kind, url, outcome, error_code, duration_ms, created_at, expires_at, 
   FROM endpoint_checks WHERE subscription_id = :subscription_id ORDER BY created_at DESC, id DESC LIMIT :limit;
 
 -- job_floor: how far down so many attempts reach
-SELECT min(w.id) AS floor, count(*) AS seen
+SELECT min(w.id) AS floor
   FROM (SELECT id FROM webhook_delivery_jobs ORDER BY id DESC LIMIT :window) w;
 
 -- attempts_of_subscription: its attempts among the newest ones of all
@@ -282,7 +282,7 @@ SELECT subscription_id, window_size, failures, last_failure_at, last_error_code,
   FROM delivery_lanes WHERE subscription_id {in :ids};
 
 -- narrow_lanes: the narrowest windows
-SELECT subscription_id, window_size, failures FROM delivery_lanes
+SELECT subscription_id, window_size FROM delivery_lanes
  WHERE window_size < :below ORDER BY window_size, subscription_id LIMIT :most;
 
 -- first_of_lane: the first delivery of each open status that one subscription has
