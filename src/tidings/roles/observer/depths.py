@@ -5,11 +5,11 @@ import datetime
 from tidings.db.session import Row
 from tidings.model.depths import Depth, Depths, RouterLag, TaskDepth
 from tidings.model.saga import SagaStatus
+from tidings.roles.observer.listing import MOST_ROUTERS
 from tidings.roles.observer.operations import ObserverOperations
 
 COUNTED_TO = 100_000
 WIDEST = 2_000
-_MOST_ROUTERS = 1000
 _MOST_WINDOWS = 100
 _MOST_TASK_TYPES = 200
 _TASKS_COUNTED_TO = 10_000
@@ -60,7 +60,7 @@ class DepthObserver(ObserverOperations):
         return {row["subscription_id"]: row["window_size"] for row in rows}
 
     async def _lags(self) -> tuple[RouterLag, ...]:
-        routers = await self._rows("router_lags", most=_MOST_ROUTERS)
+        routers = await self._rows("router_lags", most=MOST_ROUTERS)
         # Most of them are at the end of the log, where nothing waits.
         behind = sorted({row["position"] for row in routers if row["position"] < (row["newest"] or 0)})
         rows = await self._rows("first_events_after", places=[(position,) for position in behind])

@@ -129,6 +129,6 @@ def _backlog(rows: Sequence[Row], counted_to: int) -> Backlog:
         count.get(SagaStatus.PENDING, 0),
         count.get(SagaStatus.PENDING_RETRY, 0),
         count.get(SagaStatus.IN_PROGRESS, 0),
-        max(0.0, *waits, 0.0),
+        max([0.0, *waits]),
         counted_to,
     )

@@ -13,6 +13,8 @@ EVER = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
 NEVER = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 SHOWN_OF_ONE = 200
 """How much of what belongs to one thing is shown with it."""
+MOST_ROUTERS = 1000
+"""Far more than there are: whoever asks for so many asks for all."""
 
 Shown = Mapping[str, Any]
 Place = list[Any]

@@ -5,7 +5,7 @@ Each comparison is one statement and sees one moment, so that a system at work a
 
 import datetime
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from functools import partial
 
 from tidings.db.engine import Engine
@@ -34,23 +34,20 @@ class LedgerObserver(Operations):
         sides: dict[str, Counter[str]] = {"event": Counter(), "wanted": Counter(), "delivery": Counter()}
         for row in await self._rows("tally", lo=lo, hi=hi):
             sides[row["side"]][row["fate"]] += int(row["n"])
-        found = [one async for one in self._differences(lo, hi)]
+        found = await self._differences(lo, hi)
         # Nothing of it counts unless all of it was read: a step may be run again.
         ledger.events += sides["event"]
         ledger.wanted += sides["wanted"]
         ledger.deliveries += sides["delivery"]
         ledger.differences += found
 
-    async def _differences(self, lo: int, hi: int) -> AsyncIterator[Difference]:
-        parts: Iterable[Iterable[Difference]] = (
-            reconciling.sagas_missing_or_too_many(await self._rows("unequal_sagas", lo=lo, hi=hi)),
-            reconciling.sagas_contradicted(await self._rows("uneven_sagas", lo=lo, hi=hi)),
-            reconciling.strays(await self._rows("strays", lo=lo, hi=hi)),
-            reconciling.tasks_missing(await self._rows("missing_tasks", lo=lo, hi=hi)),
-        )
-        for part in parts:
-            for one in part:
-                yield one
+    async def _differences(self, lo: int, hi: int) -> list[Difference]:
+        return [
+            *reconciling.sagas_missing_or_too_many(await self._rows("unequal_sagas", lo=lo, hi=hi)),
+            *reconciling.sagas_contradicted(await self._rows("uneven_sagas", lo=lo, hi=hi)),
+            *reconciling.strays(await self._rows("strays", lo=lo, hi=hi)),
+            *reconciling.tasks_missing(await self._rows("missing_tasks", lo=lo, hi=hi)),
+        ]
 
     async def removed(self) -> Counter[str]:
         row = await self._row("removed")

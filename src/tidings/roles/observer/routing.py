@@ -11,9 +11,7 @@ from tidings.decisions.explaining import explain_writers
 from tidings.errors import NotFound
 from tidings.model.explanation import Reason
 from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
-from tidings.roles.observer.listing import END, EVER, NEVER, SHOWN_OF_ONE, Shown, dicts
-
-_MOST_ROUTERS = 1000
+from tidings.roles.observer.listing import END, EVER, MOST_ROUTERS, NEVER, SHOWN_OF_ONE, Shown, dicts
 
 
 class RoutingObserver(Operations):
@@ -31,9 +29,9 @@ class RoutingObserver(Operations):
 
     async def gates(self) -> list[Shown]:
         """Every gate that decides something; one that is missing is closed, and is shown as such."""
-        rows = await self._rows("gates_after", after="", limit=_MOST_ROUTERS)
+        rows = await self._rows("gates_after", after="", limit=MOST_ROUTERS)
         stored = {row["name"]: _with_flags(row, "is_open") for row in rows}
-        routers = await self.routers(_MOST_ROUTERS)
+        routers = await self.routers(MOST_ROUTERS)
         workers = [router["worker_name"] for router in routers] or [DEFAULT_ROUTER]
         wanted = dict.fromkeys([ROUTING_GATE, *map(router_gate, workers), *stored])
         return [stored.get(name, _missing_gate(name)) for name in wanted]

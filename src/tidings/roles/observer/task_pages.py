@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tidings.db.session import Row
 from tidings.model.task import TaskStatus
-from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, moment, page_of
+from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, dicts, moment, page_of
 from tidings.roles.observer.looking import LookingObserver
 
 COUNTED_TO = 250
@@ -40,7 +40,7 @@ class TaskPages(LookingObserver):
         """Of no status the newest first, of one type by key; what waits in its order, what has ended newest first."""
         kind, status = filter.biz_type, filter.status
         if filter.biz_key:
-            return page_of(await self._rows("task_of_key", biz_type=kind, biz_key=filter.biz_key), END)
+            return Page(dicts(await self._rows("task_of_key", biz_type=kind, biz_key=filter.biz_key)), None)
         if status is None:
             return await (self._of_type(kind, limit, place) if kind else self._newest(limit, place))
         if status not in _WAITING:

@@ -17,10 +17,9 @@ from tidings.decisions.explaining import (
 from tidings.errors import InputRefused, NotFound
 from tidings.model.explanation import Explanation
 from tidings.model.id import is_id
-from tidings.roles.observer.listing import END
+from tidings.roles.observer.listing import END, MOST_ROUTERS
 from tidings.roles.observer.operations import ObserverOperations
 
-_MOST_ROUTERS = 1000
 _MOST_SAGAS, _MOST_JOBS = 50, 1000
 _MOST_DEEDS = 20
 
@@ -97,8 +96,8 @@ class WhyObserver(ObserverOperations):
         ]
 
     async def _routing(self, id: int) -> RoutingFacts:
-        routers = await self._rows("routers_after", after="", limit=_MOST_ROUTERS, only="")
-        gates = await self._rows("gates_after", after="", limit=_MOST_ROUTERS)
+        routers = await self._rows("routers_after", after="", limit=MOST_ROUTERS, only="")
+        gates = await self._rows("gates_after", after="", limit=MOST_ROUTERS)
         holes = await self._rows("holes_with", id=id)
         return RoutingFacts(routers, {gate["name"]: gate for gate in gates}, holes, await self.alive())
 
