@@ -192,7 +192,11 @@ async def test_a_task_from_its_start_to_its_end(world: World) -> None:
         await asked(world, "task:5")
 
 
-@pytest.mark.parametrize("subject", ["event", "event:", "event:x", "event:0", "saga:-1", "thing:1", f"saga:{2**63}"])
+@pytest.mark.parametrize(
+    "subject",
+    ["event", "event:", "event:x", "event:0", "saga:-1", "thing:1", f"saga:{2**63}", f"task:{'9' * 5_000}"],
+    ids=range(8),
+)
 async def test_a_subject_that_is_none_is_refused(world: World, subject: str) -> None:
     with pytest.raises(InputRefused, match="nothing that can be asked about"):
         await asked(world, subject)

@@ -36,7 +36,8 @@ class EventSearcher(Operations):
             before=END,
             limit=_MOST_FOUND,
         )
-        by_id = [] if _id(text) is None else await self._rows("event", id=_id(text))
+        id = _id(text)
+        by_id = [] if id is None else await self._rows("event", id=id)
         visible = [row for row in by_id if event_domain in ("", row["event_domain"])]
         return [*{row["id"]: dict(row) for row in (*visible, *by_name, *by_correlation)}.values()]
 
@@ -128,7 +129,7 @@ class FateObserver(Operations):
 
 def _id(text: str) -> int | None:
     number = text.removeprefix("event:")
-    return int(number) if number.isascii() and number.isdecimal() and is_id(int(number[:20])) else None
+    return int(number) if number.isascii() and number.isdecimal() and len(number) < 20 and is_id(int(number)) else None
 
 
 def _span(filter: EventFilter) -> dict[str, datetime.datetime]:

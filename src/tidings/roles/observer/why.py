@@ -127,7 +127,7 @@ async def why(engine: Engine, subject: str, retry_limit: int) -> Explanation:
 
 def read_subject(subject: str) -> tuple[str, int]:
     kind, _, number = subject.partition(":")
-    if kind not in ASKED or not number.isdecimal() or not is_id(int(number)):
+    if kind not in ASKED or not number.isdecimal() or len(number) > 19 or not is_id(int(number)):
         raise InputRefused(
             f"{subject!r} is nothing that can be asked about.", "Write event:12, saga:34 or task:56.", field="subject"
         )
