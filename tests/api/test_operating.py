@@ -156,6 +156,16 @@ async def test_tasks_are_submitted_listed_cancelled_and_retried(operator: httpx.
     problem(await operator.post("/v1/tasks", json={"biz_type": "a", "biz_key": "7", "priority": 200}), 422, "invalid")
 
 
+@pytest.mark.parametrize("payload", ["NaN", "-Infinity", '"\\ud800"'])
+async def test_a_task_of_what_is_no_json_is_refused(
+    operator: httpx.AsyncClient, engine: Database, payload: str
+) -> None:
+    body = f'{{"biz_type": "MAIL", "biz_key": "7", "payload": {payload}}}'
+    answer = await operator.post("/v1/tasks", content=body, headers={"content-type": "application/json"})
+    problem(answer, 400, "malformed")
+    assert (await operator.get("/v1/tasks")).json()["items"] == []
+
+
 async def test_who_did_it_stands_in_the_audit_log(served: Served, engine: Database) -> None:
     key = await served.key("operator")
     await served.client(key).put("/v1/gates/routing", json={"is_open": True})

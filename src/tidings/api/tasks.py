@@ -63,6 +63,8 @@ class NewTask(Given):
 
 
 class RawPayload(msgspec.Struct):
+    """The same body once more: its payload as text, which is kept so."""
+
     payload: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -127,11 +129,10 @@ class Commanded(Shown):
 @router.post("/tasks", summary="Submit a task", **about(Scope.OPERATOR, SubmittedTask, status=202, of_all_domains=True))
 async def submit(given: NewTask, request: Request, api: Has) -> Answer:
     """While there is one with this type and key in the queue, finished or not, that one is the answer."""
-    raw = msgspec.json.decode(await request.body(), type=RawPayload).payload
     task = accept_task(
         given.biz_type,
         given.biz_key,
-        bytes(raw),
+        _raw_payload(await request.body()),
         priority=given.priority,
         run_at=given.run_at,
         max_retries=given.max_retries,
@@ -209,6 +210,14 @@ async def cancel(id: Id, api: Has, caller: By, given: Cancellation | None = None
     reason = given.reason if given else ""
     (done,) = await api.as_role(ROLE, lambda engine: commands.cancel(engine, [id], reason, caller.actor))
     return _commanded(done)
+
+
+def _raw_payload(body: bytes) -> bytes:
+    try:
+        return bytes(msgspec.json.decode(body, type=RawPayload).payload)
+    except msgspec.DecodeError as error:
+        # Python reads more than JSON, such as NaN.
+        raise Refused("malformed", f"The body is no JSON: {error}.") from None
 
 
 def _commanded(done: TaskCommanded) -> Answer:
