@@ -49,3 +49,9 @@ def test_pauses_grow_and_obey_the_server() -> None:
 def test_an_answer_of_somebody_else_is_an_error_too() -> None:
     error = error_of(502, b"<html>Bad Gateway", {"x-request-id": "r-1", "retry-after": "soon"})
     assert (error.status, error.code, error.request_id, error.retry_after) == (502, "unknown", "r-1", None)
+
+
+@pytest.mark.parametrize("errors", [b"null", b'"no"', b'["no"]', b'{"a": "no"}', b"7"])
+def test_what_somebody_else_calls_errors_may_be_anything(errors: bytes) -> None:
+    error = error_of(503, b'{"errors": ' + errors + b"}", {})
+    assert (error.status, error.errors) == (503, ())

@@ -31,7 +31,8 @@ class ApiError(TidingsError):
         self.detail = str(problem.get("detail", "")) or f"The API answered {status}."
         self.request_id = str(problem.get("request_id") or request_id)
         self.errors = tuple(
-            FieldError(str(one.get("pointer", "")), str(one.get("detail", ""))) for one in problem.get("errors", ())
+            FieldError(str(one.get("pointer", "")), str(one.get("detail", "")))
+            for one in _objects(problem.get("errors"))
         )
         self.retry_after = retry_after
         super().__init__(self.detail, f"{self.code}, request {self.request_id}" if self.request_id else self.code)
@@ -99,6 +100,10 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
     if problem.get("code") == "outcome_unknown":
         kind = OutcomeUnknown
     return kind(status, problem, headers.get("x-request-id", ""), _seconds(headers.get("retry-after", "")))
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _seconds(text: str) -> float | None:
