@@ -25,7 +25,14 @@ def route(id: int) -> Call[a.Route]:
 def change_route(id: int, *, if_version: str | None = None, **fields: Any) -> Call[a.Route]:
     """Change only what is given; not at all if its `version` is not `if_version` any more."""
     headers = {} if if_version is None else {"If-Match": f'"{if_version}"'}
-    return Call("PATCH", f"/v1/routes/{id}", a.Route, {}, json_of(fields), headers, if_version is None)
+    return Call(
+        "PATCH",
+        f"/v1/routes/{id}",
+        a.Route,
+        body=json_of(fields),
+        headers=headers,
+        is_repeatable=if_version is None,
+    )
 
 
 def remove_route(id: int) -> Call[a.Route]:

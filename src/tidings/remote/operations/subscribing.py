@@ -47,9 +47,15 @@ def add_subscription(event_type: str, callback_url: str, **fields: Any) -> Call[
 def change_subscription(id: int, *, if_version: int | None = None, **fields: Any) -> Call[a.Subscription]:
     """Change only what is given; not at all if its `config_version` is not `if_version` any more."""
     headers = {} if if_version is None else {"If-Match": f'"{if_version}"'}
-    body = msgspec.json.encode(fields)
-    repeatable = if_version is None
-    return Call("PATCH", f"/v1/subscriptions/{id}", a.Subscription, {}, body, headers, repeatable)
+    return Call(
+        "PATCH",
+        f"/v1/subscriptions/{id}",
+        a.Subscription,
+        # None is sent too: a limit of its own is taken away by it.
+        body=msgspec.json.encode(fields),
+        headers=headers,
+        is_repeatable=if_version is None,
+    )
 
 
 def pause_subscription(id: int, *, reason: str = "") -> Call[a.Subscription]:
