@@ -85,6 +85,13 @@ def test_an_endpoint_can_not_make_up_labels_without_end(scraped: Scraped) -> Non
     assert scraped.value("deliveries_total", outcome="other") == 200
 
 
+def test_nor_can_it_where_only_dead_letters_are_heard_of(scraped: Scraped) -> None:
+    for status in range(300, 600):
+        scraped.metrics.hear(notices.SagaDeadLettered(*ABOUT, 3, f"http_{status}"))
+    assert scraped.value("dead_letters_total", error_code="http_300") == 1
+    assert scraped.value("dead_letters_total", error_code="other") == 200
+
+
 async def test_a_scrape_shows_what_waits_and_for_how_long(engine: Database, scraped: Scraped) -> None:
     sagas = Sagas(engine, None)
     subscription = await sagas.subscription()

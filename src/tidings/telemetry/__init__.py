@@ -1,1 +1,1 @@
-"""What the system tells about itself: typed notices, turned into log lines in one place."""
+"""What the system tells about itself: typed notices; one place turns them into log lines, one into metrics."""

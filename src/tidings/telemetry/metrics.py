@@ -45,7 +45,7 @@ from tidings.telemetry.notices import (
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _OTHER = "other"
-_MOST_CODES = 100
+_MOST_NAMES = 100
 
 
 class Metrics:
@@ -88,12 +88,13 @@ class Metrics:
         self.windows = gauge(
             "window", "Deliveries that may be under way, where they are the fewest, by subscription", "subscription"
         )
-        self._count_tasks(counter, gauge, registry)
+        self._declare_tasks(counter, gauge, registry)
         self._outcomes: dict[str, tuple[Any, Any]] = {}
-        self._types: set[str] = set()
+        self._error_codes: set[str] = set()
+        self._biz_types: set[str] = set()
         self._hearing = self._what_is_heard()
 
-    def _count_tasks(
+    def _declare_tasks(
         self, counter: Callable[..., Counter], gauge: Callable[..., Gauge], registry: CollectorRegistry
     ) -> None:
         self.tasks = counter("tasks", "Runs of handlers that ended, by type and outcome", "biz_type", "outcome")
@@ -117,12 +118,11 @@ class Metrics:
         self._hearing[type(notice)](notice)
 
     def show_depths(self, depths: Depths) -> None:
+        self.forget_depths()  # who is gone is not shown for ever
         for stage, depth in depths.queues.items():
             self.depth.labels(stage).set(depth.count)
             self.oldest.labels(stage).set(depth.oldest_seconds)
         self.counted_to.set(depths.counted_to)
-        for gauge in (self.router_lag, self.router_oldest, self.holes, self.processes, self.windows, *self._of_tasks):
-            gauge.clear()  # who is gone is not shown for ever
         for task in depths.tasks:
             self.tasks_waiting.labels(task.biz_type).set(task.waiting)
             self.tasks_due.labels(task.biz_type).set(task.due)
@@ -137,14 +137,11 @@ class Metrics:
             self.windows.labels(str(subscription)).set(window)
 
     def forget_depths(self) -> None:
-        """They can't be read; what was once so is not shown as if it still were."""
-        of_deliveries = (self.depth, self.oldest, self.router_lag, self.router_oldest, self.holes, self.processes)
-        for gauge in (*of_deliveries, self.windows, *self._of_tasks):
+        """What was once so is not shown as if it still were."""
+        of_tasks = (self.tasks_waiting, self.tasks_due, self.tasks_oldest)
+        of_routers = (self.router_lag, self.router_oldest, self.holes)
+        for gauge in (self.depth, self.oldest, self.processes, self.windows, *of_routers, *of_tasks):
             gauge.clear()
-
-    @property
-    def _of_tasks(self) -> tuple[Gauge, ...]:
-        return self.tasks_waiting, self.tasks_due, self.tasks_oldest
 
     def _what_is_heard(self) -> Mapping[type[Notice], Callable[[Any], None]]:
         return {
@@ -197,7 +194,7 @@ class Metrics:
 
     def _outcome(self, outcome: str) -> tuple[Any, Any]:
         """Endpoints may answer with any status: so many kinds are told apart, and no more."""
-        if len(self._outcomes) >= _MOST_CODES:
+        if len(self._outcomes) >= _MOST_NAMES:
             outcome = _OTHER
         kind = "delivered" if outcome == "delivered" else "failed"
         return self._outcomes.setdefault(outcome, (self.deliveries.labels(outcome), self.durations.labels(kind)))
@@ -207,9 +204,7 @@ class Metrics:
         self.lost_races.inc(notice.lost)
 
     def _task_ran(self, biz_type: str, outcome: str, *durations_ms: int) -> None:
-        if len(self._types) >= _MOST_CODES and biz_type not in self._types:
-            biz_type = _OTHER
-        self._types.add(biz_type)
+        biz_type = _told_apart(biz_type, self._biz_types)
         self.tasks.labels(biz_type, outcome).inc(len(durations_ms))
         histogram = self.task_durations.labels(biz_type)
         for duration in durations_ms:
@@ -229,10 +224,16 @@ class Metrics:
 
     def _buried(self, notice: SagaDeadLettered) -> None:
         self.sagas.labels(notice.delivery_status).inc()
-        known = self._outcomes.get(notice.error_code) or len(self._outcomes) < _MOST_CODES
-        self.dead_letters.labels(notice.error_code if known else _OTHER).inc()
+        self.dead_letters.labels(_told_apart(notice.error_code, self._error_codes)).inc()
 
     def _routed(self, notice: EventsRouted) -> None:
         for status in ("sent", "dry_run", "disabled", "skipped", "failed"):
             if count := getattr(notice, status):
                 self.routed.labels(status).inc(count)
+
+
+def _told_apart(name: str, known: set[str]) -> str:
+    if name not in known and len(known) >= _MOST_NAMES:
+        return _OTHER
+    known.add(name)
+    return name
