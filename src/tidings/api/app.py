@@ -16,13 +16,12 @@ from tidings.api.context import Api
 from tidings.api.examples import with_examples
 from tidings.api.faults import announce
 from tidings.api.front import Front
-from tidings.api.problems import CONTENT_TYPE, Problem, Refused, document, of_error, of_http
+from tidings.api.problems import CONTENT_TYPE, MOST_TOLD, Problem, Refused, document, of_error, of_http
 from tidings.console.app import console
 from tidings.errors import TidingsError
 
 _PREFIX = "/v1"
 _PARTS = (events, subscriptions, sagas, dead_letters, routing, tasks, observing)
-_MOST_TOLD = 20
 _DESCRIPTION = """Publish events, look where they are, act on what was given up.
 
 Every request but those for health carries `Authorization: Bearer KEY`; `tidings keys add` makes keys. The scopes:
@@ -54,14 +53,13 @@ def application() -> FastAPI:
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
-        separate_input_output_schemas=False,
     )
     for part in _PARTS:
         app.include_router(part.router, prefix=_PREFIX)
     app.include_router(observing.health)
     _answer_errors(app)
     app.state.queries = _queries(app.openapi())
-    reference.add_to(app, app.openapi)
+    reference.add_to(app)
     return app
 
 
@@ -84,7 +82,7 @@ def _handler(refused: Callable[[Any], Refused]) -> Callable[[Request, Exception]
 
 def _invalid(error: RequestValidationError) -> Refused:
     """Each part that is wrong, by where it stands; never what was given, which may be secret."""
-    told = [(_pointer(one["loc"]), str(one["msg"])) for one in error.errors()[:_MOST_TOLD]]
+    told = [(_pointer(one["loc"]), str(one["msg"])) for one in error.errors()[:MOST_TOLD]]
     if any(one["type"] == "json_invalid" for one in error.errors()):
         return Refused("malformed", "The body is no JSON.", told)
     return Refused("invalid", "; ".join(f"{pointer or 'the body'}: {said}" for pointer, said in told[:3]), told)

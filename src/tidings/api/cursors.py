@@ -9,7 +9,7 @@ from typing import Any
 from tidings.api.problems import Refused
 
 _MAC_BYTES = 12
-_LONGEST = 500
+LONGEST_CURSOR = 500
 
 
 class Cursors:
@@ -29,7 +29,7 @@ class Cursors:
         except (binascii.Error, ValueError):
             raise _bad() from None
         mac, body = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
-        if len(cursor) > _LONGEST or not hmac.compare_digest(mac, self._mac(list_name, body)):
+        if len(cursor) > LONGEST_CURSOR or not hmac.compare_digest(mac, self._mac(list_name, body)):
             raise _bad()
         place: list[Any] = json.loads(body)
         return place

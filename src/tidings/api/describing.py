@@ -10,7 +10,8 @@ from fastapi import Depends, Header, Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tidings.api.context import By, caller_of, refuse_unless
+from tidings.api.context import By, refuse_unless
+from tidings.api.cursors import LONGEST_CURSOR
 from tidings.api.problems import CONTENT_TYPE, KINDS, Problem, Refused
 from tidings.errors import Conflict
 from tidings.model.id import BIGGEST_ID
@@ -18,14 +19,15 @@ from tidings.model.key import Caller, Scope
 
 T = TypeVar("T")
 
-MOST = 250
+_LONGEST_PAGE = 250
 VISIBLE, PRINTABLE = r"^[!-~]+$", r"^[^\x00-\x1f\x7f]+$"
 _ANYWHERE = ("invalid", "internal", "unavailable", "too_large", "unsupported_media_type", "malformed")
 
 Id = Annotated[int, Path(ge=1, le=BIGGEST_ID, description="Its id.", examples=[12])]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many at most.")]
 CursorText = Annotated[
-    str | None, Query(max_length=500, description="The `next_cursor` of the page before, with the same filters.")
+    str | None,
+    Query(max_length=LONGEST_CURSOR, description="The `next_cursor` of the page before, with the same filters."),
 ]
 IfMatch = Annotated[
     str | None, Header(description="The ETag that you have seen; nothing is changed if it is another now.")
@@ -106,7 +108,7 @@ def _problems(codes: list[str]) -> dict[int | str, dict[str, Any]]:
 
 
 def _allowed(scope: Scope, of_all_domains: bool) -> Callable[[Caller], Awaitable[None]]:
-    async def check(caller: Annotated[Caller, Depends(caller_of)]) -> None:
+    async def check(caller: By) -> None:
         refuse_unless(caller, scope)
         if of_all_domains and caller.event_domain is not None:
             raise Refused("forbidden", "This concerns all domains, and this key is bound to one.")

@@ -120,10 +120,10 @@ def with_examples(schemas: dict[str, Any]) -> None:
     for schema in schemas.values():
         for name, field in schema.get("properties", {}).items():
             if not ("examples" in field or "enum" in field or refers(field)):
-                field["examples"] = [example_of(name, field)]
+                field["examples"] = [_example_of(name, field)]
 
 
-def example_of(name: str, field: Mapping[str, Any]) -> Any:
+def _example_of(name: str, field: Mapping[str, Any]) -> Any:
     kinds = [field, *field.get("anyOf", ())]
     types = {one.get("type") for one in kinds}
     if any(one.get("format") == "date-time" for one in kinds):

@@ -27,6 +27,8 @@ from tidings.errors import (
 )
 
 CONTENT_TYPE = "application/problem+json"
+# Of more parts that are wrong nobody is told at once.
+MOST_TOLD = 20
 
 
 @dataclass(frozen=True)

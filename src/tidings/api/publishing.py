@@ -3,12 +3,11 @@
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from tidings.api.context import Api
-from tidings.api.problems import Refused
+from tidings.api.problems import MOST_TOLD, Refused
 from tidings.decisions.accepting import accept
 from tidings.errors import EventRefused
 from tidings.model.event import NewEvent
@@ -16,8 +15,7 @@ from tidings.model.key import Caller
 
 MOST_BYTES = 8 * 1024 * 1024
 MOST_EVENTS = 100
-_LONGEST_KEY = 200
-_MOST_TOLD = 20
+LONGEST_KEY = 200
 _PLACE = re.compile(r" - at `\$([^`]*)`$")
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 _MISSING = re.compile(r"(?:required|unknown) field `([^`]+)`")
@@ -73,7 +71,7 @@ class Publisher:
                 wrong.append(
                     (f"/{place}/{error.field}" if many else f"/{error.field}", f"{error.what} {error.remedy}".strip())
                 )
-                if len(wrong) == _MOST_TOLD:
+                if len(wrong) == MOST_TOLD:
                     break
         if wrong:
             raise Refused("invalid", "Nothing was stored: " + wrong[0][1], wrong)
@@ -117,13 +115,13 @@ def _invalid(said: str) -> Refused:
 
 def _key(raw: bytes) -> str:
     """A quoted string, as the draft of the IETF has it, or the bare text."""
-    text: Any = raw.decode("latin-1").strip()
+    text = raw.decode("latin-1").strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
-    if not 1 <= len(text) <= _LONGEST_KEY or not text.isascii() or not text.isprintable():
+    if not 1 <= len(text) <= LONGEST_KEY or not text.isascii() or not text.isprintable():
         raise Refused(
             "malformed",
-            f"Idempotency-Key must be 1 to {_LONGEST_KEY} visible ASCII characters.",
+            f"Idempotency-Key must be 1 to {LONGEST_KEY} visible ASCII characters.",
             [("#Idempotency-Key", "is not usable")],
         )
-    return str(text)
+    return text

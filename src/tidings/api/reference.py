@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,9 +15,9 @@ _CODE = re.compile(r"`([^`]+)`")
 _SCHEMAS = "#/components/schemas/"
 
 
-def add_to(app: FastAPI, openapi: Callable[[], Mapping[str, Any]]) -> None:
+def add_to(app: FastAPI) -> None:
     """Two more paths, which are no part of the document."""
-    page = cache(lambda: _page(openapi()))
+    page = cache(lambda: _page(app.openapi()))
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:

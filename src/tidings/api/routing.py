@@ -1,6 +1,5 @@
 """`/v1/routes`, `/v1/gates`, `/v1/routers`, `/v1/route-dead-letters`: which events go where, and whether at all."""
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -28,7 +27,7 @@ from tidings.db.engine import Engine
 from tidings.model.key import Scope
 from tidings.model.route import Route as StoredRoute
 from tidings.model.route import RouteTarget, route_from
-from tidings.roles.observer.listing import Page
+from tidings.roles.observer.listing import Page, page_of
 from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import replay as replay_letter
@@ -174,8 +173,7 @@ async def list_routes(api: Has, limit: Limit = 50, cursor: CursorText = None) ->
     """In the order in which they were made."""
 
     async def read(observer: RoutingObserver, place: Any) -> Page:
-        rows = await observer.routes(limit, place[0] if place else 0)
-        return Page(rows, [rows[-1]["id"]] if len(rows) == limit else None)
+        return page_of(await observer.routes(limit, place[0] if place else 0), limit)
 
     return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: _told(route_from(row))))
 
@@ -263,7 +261,7 @@ async def list_routers(api: Has, limit: Limit = 50, cursor: CursorText = None) -
 
     async def read(observer: RoutingObserver, place: Any) -> Page:
         rows = await observer.routers(limit, place[0] if place else "")
-        return Page(rows, [rows[-1]["worker_name"]] if len(rows) == limit else None)
+        return page_of(rows, limit, lambda row: [row["worker_name"]])
 
     return Answer(await paged(api, "routers", {}, cursor, RoutingObserver, read, lambda row: shown(Router, row)))
 
@@ -327,7 +325,7 @@ async def replay(id: Id, api: Has, caller: By) -> Answer:
 
 
 def _told(route: StoredRoute) -> dict[str, Any]:
-    return shown(Route, {**asdict(route), "version": route.version})
+    return shown(Route, vars(route), version=route.version)
 
 
 def _answer(route: StoredRoute, status: int = 200) -> Answer:
