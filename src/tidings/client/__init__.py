@@ -1,4 +1,4 @@
-"""Publishing and submitting in the caller's own transaction, on whatever connection he has; no driver is imported."""
+"""Publishing and submitting in a caller's own transaction, on whatever connection they have; no driver is imported."""
 
 from tidings.client.publishing import Event, publish, publish_many
 from tidings.client.submitting import NewTask, submit_task, submit_tasks

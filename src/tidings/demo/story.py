@@ -1,7 +1,6 @@
 """The story: subscribe, publish, deliver with failures, give up, come back, requeue, and settle the accounts."""
 
 import asyncio
-import datetime
 import time
 import uuid
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from tidings.processes import API, activities, everything, seconds_to_stop
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter
 from tidings.roles.ingest.service import Ingest
+from tidings.roles.observer.listing import EVER, NEVER
 from tidings.roles.observer.reconciling import reconcile
 from tidings.roles.subscriptions import actions
 from tidings.roles.verifier.actions import trust
@@ -37,7 +37,6 @@ TYPES = (
     CANCELLED,
     *(f"order.{step}" for step in ("placed", "paid", "packed", "sent", "seen", "kept", "rated", "asked", "closed")),
 )
-EVER, NEVER = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2000, 9999))
 
 
 @dataclass
