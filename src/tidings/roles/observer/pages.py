@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidings.db.operations import Operations
+from tidings.db.session import Row
 from tidings.errors import NotFound
 from tidings.model.saga import SagaStatus
-from tidings.roles.observer.filters import EventFilter, LetterFilter, SagaFilter, SubscriptionFilter
+from tidings.roles.observer.filters import LetterFilter, SagaFilter, SubscriptionFilter
 from tidings.roles.observer.listing import (
     END,
     EVER,
-    NEVER,
     SHOWN_OF_ONE,
     Page,
     Place,
@@ -35,44 +35,13 @@ _OUT_OF_TURN = datetime.timedelta(minutes=10)
 class PageObserver(Operations):
     """An `event_domain` of '' is every domain."""
 
-    async def events(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
-        if filter.is_of_time:
-            return await self._events_of_time(filter, limit, place)
-        before = place[0] if place else END
-        if filter.correlation_id:
-            rows = await self._rows(
-                "events_with_correlation_id",
-                correlation_id=filter.correlation_id,
-                event_domain=filter.event_domain,
-                before=before,
-                limit=limit,
-            )
-            return page_of(rows, limit)
-        of_type = {"event_type": filter.event_type} if filter.event_type else {}
-        if filter.event_domain:
-            names = (
-                ("event_of_type_floor", "events_of_type_and_domain") if of_type else ("event_floor", "events_of_domain")
-            )
-            return await self._between(*names, before, limit, of_type, {**of_type, "event_domain": filter.event_domain})
-        name = "events_of_type_before" if of_type else "events_before"
-        return page_of(await self._rows(name, before=before, limit=limit, **of_type), limit)
-
-    async def _events_of_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
-        until, before = (moment(place[0]), place[1]) if place else (filter.until or NEVER, END)
-        rows = await self._rows(
-            "events_before_moment", since=filter.since or EVER, until=until, before=before, limit=limit
-        )
-        return page_of(rows, limit, lambda row: [row["created_at"].isoformat(), row["id"]])
-
     async def event_with_external_id(self, event_domain: str, external_id: str) -> Page:
         rows = await self._rows("events_with_external_id", event_domain=event_domain, external_id=external_id)
         return Page(dicts(rows), None)
 
     async def event(self, id: int, event_domain: str = "") -> Shown:
         """One event with its whole trace: decisions, deliveries with their attempts, tasks."""
-        row = await self._row("event", id=id)
-        if row is None or event_domain not in ("", row["event_domain"]):
-            raise _no("event", id)
+        row = await self._event_row(id, event_domain)
         sagas = await self._rows("sagas_of_event", event_id=id, before=END, limit=SHOWN_OF_ONE)
         jobs = await self._rows("jobs_of_event", event_id=id, limit=5 * SHOWN_OF_ONE)
         return {
@@ -84,6 +53,12 @@ class PageObserver(Operations):
             ],
             "tasks": dicts(await self._rows("tasks_of_event", event_id=id, biz_key=str(id))),
         }
+
+    async def _event_row(self, id: int, event_domain: str) -> Row:
+        row = await self._row("event", id=id)
+        if row is None or event_domain not in ("", row["event_domain"]):
+            raise _no("event", id)
+        return row
 
     async def subscriptions(self, filter: SubscriptionFilter, limit: int, place: Place | None) -> Page:
         """In the order in which they were made."""

@@ -12,7 +12,7 @@ from tidings.db.operations import Operations
 from tidings.model.id import is_id
 from tidings.roles.observer import pages
 from tidings.roles.observer.filters import EventFilter
-from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, Shown, dicts, moment
+from tidings.roles.observer.listing import END, EVER, NEVER, Page, Place, Shown, dicts, moment, page_of
 from tidings.roles.observer.pages import PageObserver
 
 # For how long a statement may have been at work between its time and the number of its last event.
@@ -23,9 +23,7 @@ _MOST_FOUND = 50
 _MOST_OF_ONE = 40
 
 
-class EventSearcher(Operations):
-    """An `event_domain` of '' is every domain."""
-
+class EventSearcher(PageObserver):
     async def found(self, text: str, event_domain: str) -> list[Shown]:
         """Those whose id, external id or correlation id this is. External ids are of one domain, `default` at least."""
         by_name = await self._rows("events_with_external_id", event_domain=event_domain or "default", external_id=text)
@@ -57,7 +55,38 @@ class EventSearcher(Operations):
             return await self._of_type_and_time(filter, limit, place)
         if filter.is_of_time and filter.event_domain:
             return await self._of_domain_and_time(filter, limit, place)
-        return await PageObserver(self._transaction, self._dialect).events(filter, limit, place)
+        if filter.is_of_time:
+            return await self._of_time(filter, limit, place)
+        if filter.correlation_id:
+            return await self._with_correlation_id(filter, limit, place)
+        return await self._by_id(filter, limit, place)
+
+    async def _by_id(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        before = place[0] if place else END
+        of_type = {"event_type": filter.event_type} if filter.event_type else {}
+        if filter.event_domain:
+            names = (
+                ("event_of_type_floor", "events_of_type_and_domain") if of_type else ("event_floor", "events_of_domain")
+            )
+            return await self._between(*names, before, limit, of_type, {**of_type, "event_domain": filter.event_domain})
+        name = "events_of_type_before" if of_type else "events_before"
+        return page_of(await self._rows(name, before=before, limit=limit, **of_type), limit)
+
+    async def _with_correlation_id(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        rows = await self._rows(
+            "events_with_correlation_id",
+            correlation_id=filter.correlation_id,
+            event_domain=filter.event_domain,
+            before=place[0] if place else END,
+            limit=limit,
+        )
+        return page_of(rows, limit)
+
+    async def _of_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
+        span = _span(filter)
+        until, before = (moment(place[0]), place[1]) if place else (span["until"], END)
+        rows = await self._rows("events_before_moment", since=span["since"], until=until, before=before, limit=limit)
+        return page_of(rows, limit, _place)
 
     async def _of_type_and_time(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
         before, bottom = place or await self._ids_around(filter)

@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tidings.db.operations import Operations
-from tidings.errors import NotFound
 from tidings.roles.observer.listing import Shown, dicts
 from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.subscriptions import SeenSubscription, seen
@@ -36,9 +34,9 @@ class Story:
     deeds: Sequence[Deed]
 
 
-class StoryObserver(Operations):
+class StoryObserver(PageObserver):
     async def story(self, id: int, event_domain: str = "") -> Story:
-        event = await PageObserver(self._transaction, self._dialect).event(id, event_domain)
+        event = await self.event(id, event_domain)
         letters = await self._rows("dead_letters_of_event", event_id=id, limit=_MOST_LETTERS)
         ids = sorted({saga["subscription_id"] for saga in event["sagas"]})
         subscriptions = await self._rows("subscriptions_among", ids=ids) if ids else ()
@@ -51,10 +49,7 @@ class StoryObserver(Operations):
         )
 
     async def payload(self, id: int, event_domain: str = "") -> str:
-        row = await self._row("event", id=id)
-        if row is None or event_domain not in ("", row["event_domain"]):
-            raise NotFound(f"There is no event {id}.")
-        return str(row["payload"])
+        return str((await self._event_row(id, event_domain))["payload"])
 
     async def _deeds(self, moment: datetime.datetime) -> list[Deed]:
         """What people did about then: it stands in the audit log, written by the same transaction."""
