@@ -64,7 +64,7 @@ def application() -> FastAPI:
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Of what nobody planned for the framework answers here, and raises it on to the front, which announces it."""
+    """What nobody planned for, the framework answers here and raises on to the front, which announces it."""
     for kind, refused in _REFUSALS.items():
         app.add_exception_handler(kind, _handler(refused))
 
