@@ -132,6 +132,20 @@ async def test_where_nobody_listens_that_is_said(unused: ReservedPort) -> None:
             await client.stats()
 
 
+async def test_an_answer_that_is_none_of_ours_is_said_to_be_so() -> None:
+    async def sign_in_first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 15\r\nconnection: close\r\n\r\n<h1>Hello!</h1>")
+        await writer.drain()
+        writer.close()
+
+    proxy = await asyncio.start_server(sign_in_first, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    async with proxy, tidings.AsyncClient(url, "a-key") as client:
+        with pytest.raises(tidings.ApiError, match="is not this API"):
+            await client.event(1)
+
+
 async def test_the_plain_client_does_the_same(served: Served) -> None:
     def use() -> None:
         with tidings.Client(served.url, served.keys["admin"]) as client:

@@ -103,7 +103,7 @@ def judge_clock(difference_seconds: float) -> Finding:
         "clock",
         Health.DOUBTFUL,
         f"this machine is {says}",
-        "Leases are safe, they use the database's clock; let NTP set both, for the time stamps that receivers check.",
+        "Leases and signatures use the database's clock, which receivers check; let NTP set both, this for logs.",
     )
 
 

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
+import msgspec
 
 from tidings.remote.answers import Page
 from tidings.remote.calling import Call, pause_before_repeating
@@ -210,9 +211,14 @@ def _request(call: Call[Any]) -> dict[str, Any]:
 
 
 def _answer(call: Call[T], response: httpx.Response) -> T:
-    if response.is_success:
+    if not response.is_success:
+        raise error_of(response.status_code, response.content, response.headers)
+    try:
         return call.read(response.content)
-    raise error_of(response.status_code, response.content, response.headers)
+    except msgspec.DecodeError as error:
+        # As of a proxy that shows its page for signing in.
+        problem = {"detail": f"What answered with {response.status_code} is not this API, or another version of it."}
+        raise ApiError(response.status_code, problem, "", None) from error
 
 
 def _next(call: Call[T], cursor: str) -> Call[T]:
