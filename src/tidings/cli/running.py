@@ -93,10 +93,15 @@ def chosen(roles: list[str], once: bool, settings: Settings, processes: int = 1)
 
 
 async def run_until_told(
-    found: Installation, names: list[str], router: str = DEFAULT_ROUTER, *, led: bool = False
+    found: Installation,
+    names: list[str],
+    router: str = DEFAULT_ROUTER,
+    *,
+    stopping: asyncio.Event | None = None,
+    led: bool = False,
 ) -> None:
     """What a person must mend ends it before it has begun; afterwards everything is tried again and again."""
-    stopping = told_to_stop()
+    stopping = stopping or told_to_stop()
     if led:
         stop_without_leader(stopping)
     await unless_stopped(refuse_unless_ready(found, names), stopping)

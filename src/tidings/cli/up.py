@@ -14,6 +14,7 @@ from tidings.errors import RouteRefused
 from tidings.processes import everything
 from tidings.roles.keys import actions as keys
 from tidings.roles.routes import gates, routes
+from tidings.runtime.supervisor import told_to_stop
 from tidings.wiring import Installation
 
 REASON = "the first start of `tidings up`"
@@ -33,8 +34,9 @@ async def start_and_run(found: Installation) -> None:
     if await has_to_migrate(found) and await run_migrations(found, Roles.CREATE, about_gates=False):
         await let_events_flow(found)
     await show_first_key(found)
+    stopping = told_to_stop()  # from here on, for the next words promise it
     show_where(found)
-    await run_until_told(found, everything(found.settings))
+    await run_until_told(found, everything(found.settings), stopping=stopping)
     say("Stopped.")
 
 
