@@ -42,5 +42,5 @@ async def look_for_news(operations: OrchestratorOperations, hints: Hints, most: 
         return News(await operations.lanes_with_news(most))
     sagas = await operations.news(behind.saga, behind.moment, most + 1)
     # Where there are too many, some were not seen, and no lane is known to have been empty.
-    empty = frozenset(hints.empty) if len(sagas) <= most else frozenset[int]()
+    empty = hints.empty if len(sagas) <= most else frozenset[int]()
     return News([saga.subscription_id for saga in sagas], sagas, empty)

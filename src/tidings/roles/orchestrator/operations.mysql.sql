@@ -28,7 +28,7 @@ SELECT r.subscription_id
 
 -- news: due sagas that were made lately, or whose time has come lately
 -- InnoDB sees the end of a range only at a row it may show, and passes everything that is deleted and still kept beyond
--- it. So both ranges end where nothing lies beyond: at the end of the table, and at what is due later.
+-- it. So both ranges end at rows that stay: of the table itself, older ones, and of the index, what is due later.
 SELECT p.id, p.subscription_id, p.next_attempt_at
   FROM (SELECT id, subscription_id, next_attempt_at FROM webhook_delivery_sagas FORCE INDEX (PRIMARY)
          WHERE id > :made_behind AND status = 'Pending' AND next_attempt_at <= {now}
