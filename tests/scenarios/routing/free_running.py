@@ -1,6 +1,7 @@
 """A free run: crowds of producers write, routers and backends and the server are killed, and nobody waits for anybody.
 
-It ends when enough events were written; then everybody finishes and the routers drain.
+It ends when enough events were written, some of them long after the last outage; then everybody finishes and the
+routers drain.
 """
 
 import asyncio
@@ -37,6 +38,9 @@ BETWEEN_KILLED_ROUTERS = (1.0, 3.0)
 # A router that was started so long ago is at work, also on a busy machine.
 STARTED_WITHIN = 6.0
 BETWEEN_KILLED_BACKENDS = (0.3, 1.5)
+# Routers need a moment to find a restarted server again; what is written in the calm behind it must not wait.
+BEFORE_OUTAGE, AFTER_OUTAGE = 1.0, 6.0
+CALM = 4.0
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,8 @@ class Report:
     seen_by_last_id: set[int] = field(default_factory=set)
     seen_by_forgetful: set[int] = field(default_factory=set)
 
-    def is_near_outage(self, moment: float, before: float, after: float) -> bool:
-        """Whether there was an outage within these seconds around the moment."""
-        return any(start - before <= moment <= end + after for start, end in self.outages)
+    def is_near_outage(self, moment: float) -> bool:
+        return any(start - BEFORE_OUTAGE <= moment <= end + AFTER_OUTAGE for start, end in self.outages)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ class FreeRun:
                 case "crash":
                     await self._crash()
         await self._written(1.0)
+        await pause(self.report.outages[-1][1] + AFTER_OUTAGE + CALM - time.time())
         return others
 
     async def _written(self, share: float) -> None:

@@ -24,8 +24,8 @@ KINDS = {
     *("rollback to savepoint", "release savepoint", "duplicate", "ignored", "killed", "vanish", "long"),
     *("prepare", "left prepared", "finished by another", "commit prepared", "rollback prepared"),
 }
-# Routers need a moment to find a restarted server again.
-BEFORE_OUTAGE, AFTER_OUTAGE = 1.0, 6.0
+# Fewer delays have no 99th percentile.
+ENOUGH_DELAYS = 100
 
 
 async def expect_all_routed_once(database: Database, scale: Scale, folder: Path) -> None:
@@ -68,9 +68,9 @@ async def expect_no_waiting(report: Report, ledger: Ledger, kind: str) -> None:
     delays = sorted(
         max(routed_at[id] for id in commit.ids) - commit.done
         for commit in report.journal.commits
-        if not report.is_near_outage(commit.done, BEFORE_OUTAGE, AFTER_OUTAGE)
+        if not report.is_near_outage(commit.done)
     )
-    assert len(delays) > len(report.journal.commits) / 4, "blind: too few transactions were measured"
+    assert len(delays) >= ENOUGH_DELAYS, f"blind: only {len(delays)} transactions were measured"
     assert delays[int(len(delays) * 0.99)] <= 1.0, f"of {len(delays)} transactions the slowest took {delays[-20:]} s"
 
 
