@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from tests.api.conftest import Served, problem
+from tests.api.conftest import Served, problem, serving
+from tests.support.database import Database
 from tidings.api import exchange, front
 from tidings.model.key import Scope
 
@@ -49,16 +50,16 @@ async def test_unknown_query_parameters_and_fields_are_named(admin: httpx.AsyncC
 
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/routes"])
 async def test_a_body_that_does_not_come_is_refused_after_a_while(
-    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+    engine: Database, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(front, "SECONDS", 0.2)
     monkeypatch.setattr(exchange, "SECONDS_TO_DROP", 0.1)
-    host = served.url.removeprefix("http://")
-    reader, writer = await asyncio.open_connection(*host.split(":"))
-    key = await served.key(Scope.ADMIN)
-    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
-    writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
-    said = await asyncio.wait_for(reader.read(), 10)
+    async with serving(engine) as served:
+        host = served.url.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*host.split(":"))
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {served.keys[Scope.ADMIN]}\r\n"
+        writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+        said = await asyncio.wait_for(reader.read(), 10)
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"too_slow"' in said.replace(b" ", b"")
     writer.close()

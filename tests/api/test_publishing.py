@@ -173,3 +173,33 @@ async def test_an_open_transaction_with_the_same_external_id_holds_up_nobody_els
     await other.run("COMMIT")
     assert (await held).json()["duplicate"]
     await other.close()
+
+
+async def test_what_is_answered_at_once_has_the_same_head_as_any_other_answer(served: Served) -> None:
+    """Head and body are one write unless the connection is to be closed; nobody can see which way was taken."""
+
+    async def head_of(**headers: str) -> dict[str, str]:
+        answer = await post(served.as_(Scope.PUBLISHER), '{"event_type": "a", "payload": 1}', **headers)
+        return {name: value for name, value in answer.headers.items() if name not in ("date", "content-length")}
+
+    at_once = await head_of(x_request_id="r")
+    assert at_once | {"connection": "close"} == await head_of(x_request_id="r", connection="close")
+    assert at_once["x-request-id"] == "r"
+
+
+async def test_an_answer_comes_in_one_piece(served: Served) -> None:
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    body = b'{"event_type": "a", "payload": 1}'
+    head = f"POST /v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {served.keys[Scope.PUBLISHER]}\r\n"
+    whole = f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    for _ in range(20):
+        writer.write(whole)
+        answer = await reader.read(64 * 1024)
+        assert answer.startswith(b"HTTP/1.1 202 Accepted\r\n")
+        assert answer.endswith(b"}")
+    writer.write(whole * 3)  # the next is read when the one before has its answer
+    answers = b"".join([await reader.readuntil(b"}") for _ in range(3)])
+    assert answers.count(b"HTTP/1.1 202 Accepted\r\n") == 3
+    writer.close()
+    await writer.wait_closed()

@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-import uuid
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tidings.api.problems import CONTENT_TYPE, Refused, document
+from tidings.ids import new_request_id
 
 Message = MutableMapping[str, Any]
 ASGIScope = MutableMapping[str, Any]
@@ -28,6 +28,14 @@ _POLICY = b"content-security-policy"
 _STRICT = [*_HEADERS, (_POLICY, b"default-src 'none'; frame-ancestors 'none'")]
 _DOCS = [*_HEADERS, (_POLICY, b"default-src 'none'; style-src 'self'; frame-ancestors 'none'")]
 _NAMES = frozenset(name for name, _ in _STRICT)
+JSON = b"application/json"
+_ACCEPTED = b"".join(
+    [
+        b"HTTP/1.1 202 Accepted\r\ncontent-type: " + JSON + b"\r\ncontent-length: %d\r\n",
+        *(name + b": " + value + b"\r\n" for name, value in _STRICT),
+        b"x-request-id: %b\r\n",
+    ]
+)
 
 
 @dataclass
@@ -101,6 +109,14 @@ class Exchange:
         await self.say({**start, "headers": [(b"content-type", content_type), length, *given]})
         await self.send({"type": "http.response.body", "body": body})
 
+    async def accept(self, body: bytes) -> None:
+        """The answer to what was published: at once, where the server can do so."""
+        at_once = self.scope.get("tidings.at_once")
+        if at_once and at_once(_ACCEPTED % (len(body), self.request_id.encode()), body):
+            self.status = 202
+        else:
+            await self.answer(202, body, JSON)
+
     async def refuse(self, refused: Refused) -> None:
         status, body = document(refused, self.scope["path"], self.request_id)
         if not self.complete:
@@ -132,10 +148,6 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 def request_id_of(headers: Mapping[bytes, bytes]) -> str:
     given = headers.get(b"x-request-id", b"")
     return given.decode() if _SANE_ID.fullmatch(given) else new_request_id()
-
-
-def new_request_id() -> str:
-    return f"req-{uuid.uuid4().hex}"
 
 
 def _too_large(room: int) -> Refused:

@@ -1,7 +1,6 @@
 """`POST /v1/events`: from the bytes of a request to events in the log. Payloads are cut out of it, byte for byte."""
 
 import re
-import uuid
 from collections.abc import Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ from tidings.api.context import Api
 from tidings.api.problems import MOST_TOLD, Refused
 from tidings.decisions.accepting import accept
 from tidings.errors import EventRefused
+from tidings.ids import new_correlation_id
 from tidings.model.event import NewEvent
 from tidings.model.key import Caller
 
@@ -87,7 +87,7 @@ class Publisher:
             external_id=external_id,
             event_domain=domain,
             event_stream=given.event_stream or "",
-            correlation_id=str(uuid.uuid4()) if given.correlation_id is None else given.correlation_id,
+            correlation_id=new_correlation_id() if given.correlation_id is None else given.correlation_id,
             limits=self._api.limits,
         )
 

@@ -6,19 +6,20 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from tidings.api.app import application, build
 from tidings.api.background import Background
 from tidings.api.context import Api
-from tidings.api.exchange import new_request_id
 from tidings.api.pools import Pools
 from tidings.api.problems import CONTENT_TYPE, Refused, document
 from tidings.db.migrations.migrator import Migrator
 from tidings.errors import TidingsError
+from tidings.ids import new_request_id
 from tidings.model.event import EventLimits
 from tidings.roles.ingest.service import Ingest
 from tidings.roles.key_checker.checking import KeyChecker
@@ -34,13 +35,30 @@ Metrics = Callable[[], Awaitable[bytes]]
 
 
 class _Protocol(HttpToolsProtocol):
-    """What is no HTTP at all is refused in the same form as everything else."""
+    """What is no HTTP at all is refused in the same form as everything else; whole answers can be said at once."""
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
+        scope["tidings.at_once"] = partial(_say_at_once, cycle)
+        super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:
         status, body = document(Refused("malformed", "This is no HTTP request."), "", new_request_id())
         head = f"HTTP/1.1 {status} Bad Request\r\ncontent-type: {CONTENT_TYPE}\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
         self.transport.close()
+
+
+def _say_at_once(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+    """Head and body in one write, if nothing speaks against it: two took an eighth of what an event costs."""
+    if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or not cycle.keep_alive:
+        return False
+    own = b"".join(b"%b: %b\r\n" % header for header in cycle.default_headers)
+    cycle.transport.write(b"%b%b\r\n%b" % (head, own, body))
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 class _Server(uvicorn.Server):

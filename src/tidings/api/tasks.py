@@ -1,6 +1,5 @@
 """`/v1/tasks`: internal work, done once for each business key."""
 
-import uuid
 from typing import Annotated, Any
 
 import msgspec
@@ -27,6 +26,7 @@ from tidings.api.describing import (
 from tidings.api.paging import paged
 from tidings.api.problems import Refused
 from tidings.decisions.submitting import LAST_PRIORITY, MOST_RETRIES, accept_task
+from tidings.ids import new_correlation_id
 from tidings.model.key import Scope
 from tidings.model.task import LONGEST_KEY, LONGEST_TYPE, TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
@@ -136,7 +136,7 @@ async def submit(given: NewTask, request: Request, api: Has) -> Answer:
         priority=given.priority,
         run_at=given.run_at,
         max_retries=given.max_retries,
-        correlation_id=str(uuid.uuid4()) if given.correlation_id is None else given.correlation_id,
+        correlation_id=new_correlation_id() if given.correlation_id is None else given.correlation_id,
         limits=api.limits,
     )
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import uuid
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from tidings.cli.output import out, show_json
 from tidings.db.engine import Engine
 from tidings.decisions.accepting import accept
 from tidings.errors import EventRefused
+from tidings.ids import new_correlation_id
 from tidings.model.event import EventLimits, NewEvent, Published
 from tidings.roles.ingest.service import Ingest
 
@@ -44,7 +44,7 @@ def publish(
         external_id=external_id,
         event_domain=domain,
         event_stream=stream,
-        correlation_id=str(uuid.uuid4()) if correlation_id is None else correlation_id,
+        correlation_id=new_correlation_id() if correlation_id is None else correlation_id,
         limits=EventLimits(ingest.max_payload, ingest.max_nesting),
     )
     show(as_role(ROLE, lambda engine: store(engine, event), wakes="router"), json)

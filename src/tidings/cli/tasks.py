@@ -1,7 +1,6 @@
 """`tasks`: the queue of internal work: what waits, what became of it, and what a person can do about it."""
 
 import datetime
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -16,6 +15,7 @@ from tidings.cli.publishing import read_payload
 from tidings.db.engine import Engine
 from tidings.decisions.submitting import accept_task
 from tidings.errors import InputRefused
+from tidings.ids import new_correlation_id
 from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask, Submitted
 from tidings.model.task import TaskStatus
@@ -145,7 +145,7 @@ def submit(
         priority=priority,
         run_at=_time_to_come(run_at),
         max_retries=max_retries,
-        correlation_id=str(uuid.uuid4()) if correlation_id is None else correlation_id,
+        correlation_id=new_correlation_id() if correlation_id is None else correlation_id,
         limits=EventLimits(ingest.max_payload, ingest.max_nesting),
     )
     _show_submitted(as_role("task_producer", lambda engine: _store(engine, task, replace), wakes="task-worker"), json)

@@ -5,7 +5,6 @@ Nothing here begins, commits or rolls back, and no savepoint is made. The caller
 there, of many some may be stored without the others.
 """
 
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from tidings.client.driving import drive, then
 from tidings.client.listing import accepted_list
 from tidings.decisions.accepting import accept
 from tidings.errors import EventRefused
+from tidings.ids import new_correlation_id
 from tidings.model.event import EventLimits, NewEvent
 from tidings.roles.ingest.publishing import publishing
 
@@ -77,6 +77,6 @@ def _accepted(event: Event, limits: EventLimits) -> NewEvent:
         external_id=event.external_id,
         event_domain=event.event_domain,
         event_stream=event.event_stream,
-        correlation_id=str(uuid.uuid4()) if event.correlation_id is None else event.correlation_id,
+        correlation_id=new_correlation_id() if event.correlation_id is None else event.correlation_id,
         limits=limits,
     )

@@ -5,7 +5,6 @@ own: a single task is safe there, of many some may be stored without the others.
 """
 
 import datetime
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from tidings.client.driving import drive, then
 from tidings.client.listing import accepted_list
 from tidings.decisions.submitting import accept_task
 from tidings.errors import TaskRefused
+from tidings.ids import new_correlation_id
 from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask
 from tidings.roles.task_producer.submitting import submitting
@@ -85,6 +85,6 @@ def _accepted(task: NewTask, limits: EventLimits) -> AcceptedTask:
         priority=task.priority,
         run_at=task.run_at,
         max_retries=task.max_retries,
-        correlation_id=str(uuid.uuid4()) if task.correlation_id is None else task.correlation_id,
+        correlation_id=new_correlation_id() if task.correlation_id is None else task.correlation_id,
         limits=limits,
     )

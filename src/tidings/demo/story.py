@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from tidings.decisions.accepting import accept
 from tidings.decisions.subscribing import SubscriptionRules
 from tidings.demo.receivers import CANCELLED, Receiver, four_receivers
 from tidings.demo.scoreboard import HEARD, Scoreboard
+from tidings.ids import new_correlation_id
 from tidings.model.event import EventLimits, NewEvent
 from tidings.model.ledger import Difference, Ledger
 from tidings.processes import API, activities, everything, seconds_to_stop
@@ -150,4 +150,4 @@ async def subscribe(found: Installation, rules: SubscriptionRules, receiver: Rec
 
 def order(number: int) -> NewEvent:
     payload = f'{{"order": {number}, "amount": "{number % 90 + 10}.50", "currency": "EUR"}}'.encode()
-    return accept(TYPES[number % len(TYPES)], payload, correlation_id=str(uuid.uuid4()), limits=EventLimits(1024, 5))
+    return accept(TYPES[number % len(TYPES)], payload, correlation_id=new_correlation_id(), limits=EventLimits(1024, 5))
