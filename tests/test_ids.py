@@ -9,7 +9,9 @@ from tidings.ids import new_correlation_id, new_request_id
 def test_ids_are_unique_and_of_their_form() -> None:
     made = {new_correlation_id() for _ in range(1000)}
     assert len(made) == 1000
-    assert all(str(uuid.UUID(one)) == one and uuid.UUID(one).version == 4 for one in made)
+    for one in made:
+        read = uuid.UUID(one)
+        assert (str(read), read.version, read.variant) == (one, 4, uuid.RFC_4122)
     assert len({new_request_id() for _ in range(1000)}) == 1000
 
 

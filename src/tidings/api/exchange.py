@@ -146,8 +146,8 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def request_id_of(headers: Mapping[bytes, bytes]) -> str:
-    given = headers.get(b"x-request-id", b"")
-    return given.decode() if _SANE_ID.fullmatch(given) else new_request_id()
+    given = headers.get(b"x-request-id")
+    return given.decode() if given and _SANE_ID.fullmatch(given) else new_request_id()
 
 
 def _too_large(room: int) -> Refused:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tidings.decisions.texts import LONGEST_NAME, json_payload, printable_text, refuse, refusing_as, visible_name
+from tidings.decisions.texts import LONGEST_NAME, RefusingAs, json_payload, printable_text, refuse, visible_name
 from tidings.errors import EventRefused
 from tidings.model.event import EventLimits, NewEvent
 
@@ -18,7 +18,7 @@ def accept(
     event_stream: str = "",
 ) -> NewEvent:
     """The event as it will be stored, or EventRefused. JSON text (str, bytes) stays as it is; values become JSON."""
-    with refusing_as(EventRefused):
+    with RefusingAs(EventRefused):
         return NewEvent(
             event_type=_plain_name(event_type, "event_type"),
             payload=json_payload(payload, limits),

@@ -1,6 +1,6 @@
 """Decides what a person's command does to a task in the queue, from how the task stands."""
 
-from tidings.decisions.texts import LONGEST_REASON, one_line, refusing_as
+from tidings.decisions.texts import LONGEST_REASON, RefusingAs, one_line
 from tidings.errors import TaskRefused
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommandOutcome
@@ -24,6 +24,6 @@ def cancel_of(status: TaskStatus) -> TaskCommandOutcome:
 
 def cancel_message(actor: str, reason: str) -> str:
     """What the task says of itself from then on."""
-    with refusing_as(TaskRefused):
+    with RefusingAs(TaskRefused):
         one_line(reason, "reason", LONGEST_REASON)
     return f"Cancelled by {actor}: {reason}" if reason else f"Cancelled by {actor}"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tidings.decisions.texts import json_payload, printable_text, refuse, refusing_as, visible_name
+from tidings.decisions.texts import RefusingAs, json_payload, printable_text, refuse, visible_name
 from tidings.errors import TaskRefused
 from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask
@@ -26,7 +26,7 @@ def accept_task(
     max_retries: int = 3,
 ) -> AcceptedTask:
     """The task as it will be stored, or TaskRefused. JSON text (str, bytes) stays as it is; values become JSON."""
-    with refusing_as(TaskRefused):
+    with RefusingAs(TaskRefused):
         return AcceptedTask(
             biz_type=visible_name(biz_type, "biz_type", LONGEST_TYPE),
             biz_key=printable_text(

@@ -9,7 +9,7 @@ from tidings.decisions.destinations import DestinationRules, is_on_allow_lists, 
 from tidings.decisions.headers import read_headers
 from tidings.decisions.matching import ANY, is_pattern
 from tidings.decisions.secret_keys import SECRET_PREFIX, decoded, secret_text
-from tidings.decisions.texts import LONGEST_NAME, LONGEST_REASON, one_line, refusing_as, visible_name
+from tidings.decisions.texts import LONGEST_NAME, LONGEST_REASON, RefusingAs, one_line, visible_name
 from tidings.errors import SubscriptionRefused
 from tidings.model.subscription import Limits, NewSubscription, Subscription, Verification
 
@@ -91,7 +91,7 @@ def check_overlap(raw: Any) -> int:
 
 def check_reason(raw: str) -> str:
     """Why somebody holds or resumes a subscription, for those who read the audit log."""
-    with refusing_as(SubscriptionRefused):
+    with RefusingAs(SubscriptionRefused):
         return one_line(raw, "reason", LONGEST_REASON).strip()
 
 
@@ -194,7 +194,7 @@ def _event_domain(raw: Any, rules: SubscriptionRules) -> str:
 
 
 def _visible(raw: Any, name: str) -> str:
-    with refusing_as(SubscriptionRefused):
+    with RefusingAs(SubscriptionRefused):
         return visible_name(raw, name, LONGEST_NAME)
 
 

@@ -1,13 +1,14 @@
 """What may be stored of a text that somebody gave: only what every engine keeps and gives back byte for byte.
 
-Refusals are InputRefused here; `refusing_as` makes them those of the thing that was asked for.
+Refusals are InputRefused here; `RefusingAs` makes them those of the thing that was asked for.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, NoReturn
 
 import orjson
@@ -147,10 +148,17 @@ def refuse(field: str, what: str, remedy: str = "") -> NoReturn:
     raise InputRefused(f"{field} {what}.", remedy, field=field)
 
 
-@contextmanager
-def refusing_as(kind: type[InputRefused]) -> Iterator[None]:
+@dataclass
+class RefusingAs:
     """What is refused inside is refused as this kind."""
-    try:
-        yield
-    except InputRefused as error:
-        raise kind(error.what, error.remedy, field=error.field) from error
+
+    kind: type[InputRefused]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, InputRefused):
+            raise self.kind(error.what, error.remedy, field=error.field) from error

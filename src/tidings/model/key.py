@@ -20,6 +20,7 @@ COVERS: Mapping[Scope, frozenset[Scope]] = {
     Scope.OPERATOR: frozenset({Scope.VIEWER, Scope.OPERATOR}),
     Scope.ADMIN: frozenset(Scope),
 }
+_COVERED_BY = {scope: frozenset(own for own in Scope if scope in COVERS[own]) for scope in Scope}
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Caller:
     event_domain: str | None = None
 
     def may(self, scope: Scope) -> bool:
-        return any(scope in COVERS[own] for own in self.scopes)
+        return not self.scopes.isdisjoint(_COVERED_BY[scope])
 
     @property
     def actor(self) -> str:

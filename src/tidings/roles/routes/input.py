@@ -3,7 +3,7 @@
 import re
 
 from tidings.decisions.matching import ANY, is_pattern
-from tidings.decisions.texts import LONGEST_NAME, LONGEST_REASON, one_line, refuse, refusing_as, visible_name
+from tidings.decisions.texts import LONGEST_NAME, LONGEST_REASON, RefusingAs, one_line, refuse, visible_name
 from tidings.errors import InputRefused, RouteRefused
 from tidings.model.route import ROUTING_GATE, Route, RouteTarget, router_gate
 from tidings.model.task import LONGEST_TYPE
@@ -15,7 +15,7 @@ _DOMAIN = re.compile(rf"[!-)+-~]{{1,{LONGEST_NAME}}}")
 
 
 def check_route(route: Route) -> None:
-    with refusing_as(RouteRefused):
+    with RefusingAs(RouteRefused):
         for field in ("event_type", "event_domain", "event_stream"):
             _check_pattern(field, getattr(route, field), may_be_empty=field == "event_stream")
         _check_task_type(route)
