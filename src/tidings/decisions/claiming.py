@@ -8,7 +8,7 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -32_768, 32_767
 # What a handler is thought to take while nobody knows.
 SECONDS_OF_A_TASK = 1.0
 SECONDS_AHEAD = 0.05
-MOST_AHEAD = 2000
+MOST_AHEAD = 4000
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from tidings.telemetry.notices import (
     TaskSucceeded,
 )
 
-BATCH = 1000
+BATCH = 2000
 # With more than this many results unheard nothing new is claimed: memory is bounded, and what is done can be stored.
-MOST_UNHEARD = 2000
+MOST_UNHEARD = 4000
 SECONDS_TO_STORE = 5.0
 SECONDS_BETWEEN_BEATS = 30.0
 BEATS_BEFORE_RESCUE = 5
