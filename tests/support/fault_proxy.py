@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from tests.support.fault_link import FaultLink, Side
 from tests.support.faults import CUT, FREEZE, KILL, REWRITE, Fault, FaultPlan
 from tests.support.ports import LOOPBACK, ReservedPort
+from tests.support.waiting import PATIENCE
 from tests.support.wire import Conversation
 from tests.support.wire_mysql import MySQLConversation
 from tests.support.wire_postgres import PostgresConversation
@@ -22,7 +23,6 @@ __all__ = ["CUT", "FREEZE", "KILL", "REWRITE", "Fault", "FaultProxy"]
 CONVERSATIONS: dict[str, type[Conversation]] = {
     "postgresql": PostgresConversation,
     "mariadb": MySQLConversation,
-    "mysql": MySQLConversation,
 }
 
 T = TypeVar("T")
@@ -90,12 +90,12 @@ class FaultProxy:
         """Forget what was armed, seen and fired; frozen connections stay frozen."""
         self._plan.clear()
 
-    def wait_fired(self, timeout: float = 10.0) -> None:
+    def wait_fired(self, timeout: float = PATIENCE) -> None:
         """Block until every armed fault has struck."""
         if not self._plan.wait_fired(timeout):
             raise AssertionError(f"not all faults struck in {timeout:g} s: {self.fired=} {self.seen=}")
 
-    async def until_fired(self, timeout: float = 10.0) -> None:
+    async def until_fired(self, timeout: float = PATIENCE) -> None:
         """`wait_fired` for async tests."""
         await asyncio.to_thread(self.wait_fired, timeout)
 

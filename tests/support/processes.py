@@ -16,6 +16,7 @@ import psutil
 
 from tests.support import families, watchdog
 from tests.support.forking import Forked, can_be_forked
+from tests.support.waiting import PATIENCE
 
 INHERITED = ("PATH", "HOME", "LANG")
 ROOT = Path(__file__).parents[2]
@@ -98,7 +99,7 @@ class Process:
     def is_running(self) -> bool:
         return self._started.poll() is None
 
-    def wait_for_line(self, pattern: str, timeout: float = 10.0, nth: int = 1) -> re.Match[str]:
+    def wait_for_line(self, pattern: str, timeout: float = PATIENCE, nth: int = 1) -> re.Match[str]:
         """Wait until `nth` lines match, counted from the start of the output, and return that match."""
         deadline = time.monotonic() + timeout
         with self._news:

@@ -8,11 +8,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# Generous, as it costs nothing when all is well; but less than the 30 s after which the product looks a second time.
+PATIENCE = 25.0
 FIRST_PAUSE = 0.005
 LONGEST_PAUSE = 0.1
 
 
-def wait_until(predicate: Callable[[], T], timeout: float = 10.0, what: str = "a fact") -> T:
+def wait_until(predicate: Callable[[], T], timeout: float = PATIENCE, what: str = "a fact") -> T:
     """Ask again and again until the answer is true, and return that answer."""
     deadline = time.monotonic() + timeout
     for pause in _pauses():
@@ -24,7 +26,7 @@ def wait_until(predicate: Callable[[], T], timeout: float = 10.0, what: str = "a
     raise AssertionError("unreachable")
 
 
-async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = 10.0, what: str = "a fact") -> T:
+async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = PATIENCE, what: str = "a fact") -> T:
     """The same for async tests; the predicate may be a coroutine function."""
     deadline = time.monotonic() + timeout
     for pause in _pauses():
