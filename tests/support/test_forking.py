@@ -5,13 +5,13 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.forking import Forked, can_be_forked
-from tests.support.processes import Process, processes
+from tests.support.processes import Process
 
 SAMPLE = """
     import json, os, random, signal, sys, threading
@@ -31,11 +31,6 @@ SAMPLE = """
             sys.stdout.flush()
             signal.pause()
 """
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[[Process], Process]]:
-    yield from processes()
 
 
 @pytest.fixture
