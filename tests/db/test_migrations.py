@@ -15,7 +15,7 @@ from tests.support.database import Database
 from tests.support.fault_proxy import KILL, REWRITE, Fault, FaultProxy
 from tests.support.processes import Process
 from tests.support.server_process import ENVIRONMENT, PASSWORD
-from tests.support.servers import MariaDBServer, PostgresServer, _mariadb_program, _postgres_program
+from tests.support.servers import MariaDBServer, PostgresServer, mariadb_program, postgres_program
 from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.db.dialect import DIALECTS
@@ -366,10 +366,10 @@ def run_by_hand(site: Site, script: str) -> None:
     """The way of a person with the server's own client, stopping at the first error."""
     port = str(site.server.port)
     if site.family == "postgresql":
-        command = [_postgres_program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port]
+        command = [postgres_program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port]
         command += ["-U", "postgres", "postgres"]
     else:
-        command = [_mariadb_program("mariadb"), "--no-defaults", "-h", "127.0.0.1", "-P", port, "-u", "root"]
+        command = [mariadb_program("mariadb"), "--no-defaults", "-h", "127.0.0.1", "-P", port, "-u", "root"]
     settings = {"PGPASSWORD": PASSWORD, "PGOPTIONS": "-c client_min_messages=warning", "MYSQL_PWD": PASSWORD}
     done = subprocess.run(command, input=script, capture_output=True, text=True, env=ENVIRONMENT | settings)
     assert (done.returncode, done.stderr) == (0, "")

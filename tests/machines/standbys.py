@@ -11,7 +11,7 @@ import pymysql.cursors
 from tests.support import unprivileged
 from tests.support.ports import LOOPBACK
 from tests.support.server_process import PASSWORD
-from tests.support.servers import MariaDBServer, PostgresServer, _postgres_program
+from tests.support.servers import MariaDBServer, PostgresServer, postgres_program
 from tests.support.waiting import wait_until
 
 PATIENCE = 30.0
@@ -52,7 +52,7 @@ class _PostgresStandby(PostgresServer):
     def _install(self) -> None:
         source = f"host={LOOPBACK} port={self._primary.port} user=postgres password={PASSWORD}"
         options = [f"--pgdata={self.data}", "--wal-method=stream", "--checkpoint=fast", "--no-sync"]
-        self._run_installer([_postgres_program("pg_basebackup"), f"--dbname={source}", *options])
+        self._run_installer([postgres_program("pg_basebackup"), f"--dbname={source}", *options])
         with (self.data / "postgresql.auto.conf").open("a") as file:
             file.write(f"primary_conninfo = '{source} application_name=standby'\n")
         signal = self.data / "standby.signal"

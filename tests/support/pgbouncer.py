@@ -67,7 +67,7 @@ class PooledPostgresServer(PostgresServer):
         super().stop(remove)
 
     def _start_pooler(self) -> None:
-        self._pooler_port = self._pooler_port or ReservedPort()
+        self._pooler_port = ReservedPort()
         users = self._write("users.txt", f'"postgres" "{PASSWORD}"\n')
         settings = self._write(
             "pgbouncer.ini",
@@ -75,7 +75,7 @@ class PooledPostgresServer(PostgresServer):
         )
         self._pooler = self._launch([_program(), str(settings)])
         watchdog.guard_process(self._pooler.pid)
-        wait_until(self._answers, what=f"PgBouncer to listen; it says: {self.log[-500:]}")
+        wait_until(self._answers, what="PgBouncer to listen")
 
     def _stop_pooler(self) -> None:
         if self._pooler is None:

@@ -48,7 +48,7 @@ class PostgresServer(ServerProcess):
         password_file = self._write("password", PASSWORD)
         options = ["--username=postgres", "--auth=scram-sha-256", f"--pwfile={password_file}"]
         layout = [f"--pgdata={self.data}", "--encoding=UTF8", "--no-locale", "--no-sync", "--set=scram_iterations=1"]
-        self._run_installer([_postgres_program("initdb"), *layout, *options])
+        self._run_installer([postgres_program("initdb"), *layout, *options])
 
     def _command(self) -> list[str]:
         settings = {
@@ -63,7 +63,7 @@ class PostgresServer(ServerProcess):
             "scram_iterations": 1,
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
-        return [_postgres_program("postgres"), "-D", str(self.data), *options]
+        return [postgres_program("postgres"), "-D", str(self.data), *options]
 
     def _is_ready(self) -> bool:
         # The port answers before sessions are accepted; the last line of this file is what pg_ctl waits for.
@@ -79,7 +79,7 @@ class MariaDBServer(ServerProcess):
 
     @classmethod
     def available(cls) -> Availability:
-        missing = [name for name in ("mariadbd", "mariadb-install-db") if not _mariadb_program(name)]
+        missing = [name for name in ("mariadbd", "mariadb-install-db") if not mariadb_program(name)]
         return Availability(f"MariaDB is not installed: no {' and no '.join(missing)}" if missing else "")
 
     @property
@@ -96,7 +96,7 @@ class MariaDBServer(ServerProcess):
         )
         layout = ["--no-defaults", f"--datadir={self.data}", "--skip-name-resolve"]
         accounts = ["--auth-root-authentication-method=normal", "--skip-test-db"]
-        self._run_installer([_mariadb_program("mariadb-install-db"), *layout, *accounts])
+        self._run_installer([mariadb_program("mariadb-install-db"), *layout, *accounts])
 
     def _command(self) -> list[str]:
         settings = {
@@ -116,7 +116,7 @@ class MariaDBServer(ServerProcess):
         options = [f"--{name}={value}" for name, value in settings.items()]
         if not self.durable:
             options.append("--innodb-flush-method=nosync")
-        return [_mariadb_program("mariadbd"), "--no-defaults", "--skip-name-resolve", *options]
+        return [mariadb_program("mariadbd"), "--no-defaults", "--skip-name-resolve", *options]
 
     def _is_ready(self) -> bool:
         # The port is open before the server serves it; then it speaks first.
@@ -125,12 +125,6 @@ class MariaDBServer(ServerProcess):
                 return bool(probe.recv(1))
         except OSError:
             return False
-
-
-@functools.cache
-def _postgres_programs() -> Path:
-    """The product's own way to them: also where the account that runs the server can't enter our environment."""
-    return reachable(find_binaries(), account_for(), say=lambda sentence: None).folder
 
 
 SERVERS = (PostgresServer, MariaDBServer)
@@ -144,9 +138,15 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
         yield server
 
 
-def _postgres_program(name: str) -> str:
+def postgres_program(name: str) -> str:
     return f"{_postgres_programs()}/{name}"
 
 
-def _mariadb_program(name: str) -> str:
+@functools.cache
+def _postgres_programs() -> Path:
+    """The product's own way to them: also where the account that runs the server can't enter our environment."""
+    return reachable(find_binaries(), account_for(), say=lambda sentence: None).folder
+
+
+def mariadb_program(name: str) -> str:
     return shutil.which(name, path=ENVIRONMENT["PATH"]) or ""
