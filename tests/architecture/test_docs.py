@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.documents import broken, documents, links
+from tests.architecture.named_tests import existing_tests
 from tidings.reference import stale_pages
 
 ROOT = Path(__file__).parents[2]
@@ -33,10 +34,20 @@ def test_every_link_of_our_documents_leads_somewhere() -> None:
         ("docs/nowhere.md", "leads nowhere"),
         ("docs/promises.md#nothing", "has an anchor that is no heading there"),
         ("../elsewhere.md", "leads nowhere"),
+        ("..", "leads out of the repository"),
     ],
 )
 def test_a_broken_link_is_found(link: str, says: str) -> None:
     assert broken(ROOT / "README.md", link) == says
+
+
+def test_every_file_and_every_test_that_a_document_names_exists() -> None:
+    paths = re.compile(r"`((?:bench|examples|scripts|src|tests)/[^`\s]+)`")
+    named = {name for document in documents() for name in paths.findall(document.read_text("utf-8"))}
+    tests = {name for name in named if "::" in name}
+    assert tests
+    assert sorted(tests - existing_tests()) == []
+    assert sorted(name for name in named - tests if not any(ROOT.glob(name))) == []
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -69,4 +80,5 @@ def test_every_decision_and_every_ruling_stands_in_the_list() -> None:
 def test_every_make_target_of_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     mentioned = set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text("utf-8")))
+    assert mentioned
     assert mentioned <= targets

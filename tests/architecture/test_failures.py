@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.architecture.named_tests import ROOT, existing_tests
+from tests.architecture.named_tests import ROOT, cells_of, existing_tests, holds_only_names, names_in
 
 PAGE = ROOT / "docs" / "reference" / "failures.md"
 CATALOGUE = ROOT.parent / "shared" / "notes" / "reliability.md"
@@ -31,8 +31,7 @@ class Row:
 
 
 def read_page(text: str) -> list[Row]:
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if re.match(r"\| [A-Z]\d+ \|", line)]
-    return [Row(*(cell.strip() for cell in cells)) for cells in rows]
+    return [Row(*cells_of(line)) for line in text.splitlines() if re.match(r"\| [A-Z]\d+ \|", line)]
 
 
 def rows_of(catalogue: str) -> list[str]:
@@ -41,13 +40,11 @@ def rows_of(catalogue: str) -> list[str]:
 
 def incomplete(rows: Sequence[Row]) -> list[str]:
     """Without words, without tests, or with anything but names of tests in the last column."""
-    return [
-        row.name for row in rows if not (row.what and row.here and re.fullmatch(r"`[^`]+`(<br>`[^`]+`)*", row.tests))
-    ]
+    return [row.name for row in rows if not (row.what and row.here and holds_only_names(row.tests))]
 
 
 def missing_tests(rows: Sequence[Row], existing: Set[str]) -> list[str]:
-    return sorted({name for row in rows for name in re.findall(r"`([^`]+)`", row.tests)} - existing)
+    return sorted({name for row in rows for name in names_in(row.tests)} - existing)
 
 
 def silent_about_rulings(rows: Sequence[Row]) -> list[str]:

@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
         "db.statements",
     },
     "remote": {"client", "decisions.texts", "errors", "model.event"},
-    "runtime": {"telemetry", "errors", "db.engine", "db.operations", "__version__"},
+    "runtime": {"telemetry", "errors", "db.engine", "db.operations"},
     "console": {"api", "db.engine", "db.operations", "decisions", "errors", "model", "roles", "vault"},
     "api": {
         "console.app",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.architecture.named_tests import ROOT, existing_tests
+from tests.architecture.named_tests import ROOT, cells_of, existing_tests, holds_only_names, names_in
 
 PAGE = ROOT / "docs" / "reference" / "seeds.md"
 SEEDS = ROOT.parent / "shared" / "seeds"
@@ -74,7 +74,7 @@ def read_page(text: str) -> list[Line]:
         if row.startswith("## "):
             section = row[3:]
         elif row.startswith("| ") and not row.startswith(("| sentence", "| seed |")):
-            lines.append(_read_row(section, [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]))
+            lines.append(_read_row(section, cells_of(row)))
     return lines
 
 
@@ -94,17 +94,13 @@ def _even(text: str) -> str:
     return " ".join(text.split())
 
 
-def named_tests(line: Line) -> list[str]:
-    return re.findall(r"`([^`]+)`", line.tests)
-
-
 def without_tests(lines: Sequence[Line]) -> list[str]:
     """Also those whose last column holds anything but names of tests."""
-    return [str(line) for line in lines if line.is_rule and not re.fullmatch(r"`[^`]+`(<br>`[^`]+`)*", line.tests)]
+    return [str(line) for line in lines if line.is_rule and not holds_only_names(line.tests)]
 
 
 def missing_tests(lines: Sequence[Line], existing: Set[str]) -> list[str]:
-    return sorted({test for line in lines for test in named_tests(line)} - existing)
+    return sorted({test for line in lines for test in names_in(line.tests)} - existing)
 
 
 def misquoted(lines: Sequence[Line], seed: str, text: str) -> list[str]:
@@ -134,7 +130,7 @@ def silent_about_rulings(lines: Sequence[Line]) -> list[str]:
         for words, ruling in RULED_OTHERWISE.items()
         if line.is_rule
         and any(words in quote for quote in line.quotes)
-        and ruling not in re.split(", ", line.ruled_otherwise)
+        and ruling not in line.ruled_otherwise.split(", ")
     ]
 
 
