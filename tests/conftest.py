@@ -65,8 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         quick = item.get_closest_marker("quick_on")
         if quick and isinstance(item, pytest.Function) and item.callspec.params["engine_kind"] not in quick.args:
             item.add_marker(pytest.mark.full)
-    folders = [*LONG, *{item.path.relative_to(TESTS).parts[0] for item in items}]
-    items.sort(key=lambda item: min(folders.index(item.path.relative_to(TESTS).parts[0]), len(LONG)))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(TESTS).parts[0]
+    return LONG.index(folder) if folder in LONG else len(LONG)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.conftest import CORE, TESTS
 from tests.support.commands import run, single_login
 from tests.support.database import Database
 from tidings.db.engine import open_engine
@@ -26,6 +27,10 @@ PID = Statement("test.pid", "SELECT pg_backend_pid() AS pid", ())
 def pooled(database: Database) -> str:
     """The administrator's URL by way of the pooler."""
     return database.admin_url.replace(f":{database.server.port}/", f":{database.server.roles_port}/")
+
+
+def test_what_runs_there_in_every_run_exists() -> None:
+    assert [path for path in CORE if not (TESTS / path).is_file()] == []
 
 
 async def test_one_connection_is_served_by_many_sessions_and_no_statement_is_taken_for_another(
