@@ -77,7 +77,7 @@ class Counters(Protocol):
 
     async def start(self) -> None: ...
 
-    async def read(self, role: str = MEASURED[0]) -> Reads: ...
+    async def read(self, role: str) -> Reads: ...
 
     async def close(self) -> None: ...
 
@@ -94,7 +94,7 @@ class PostgresCounters:
     async def settle(self, role: str) -> None:
         await eventually(lambda: self._is_gone(role), what="the role's sessions to end")
 
-    async def read(self, role: str = MEASURED[0]) -> Reads:
+    async def read(self, role: str) -> Reads:
         await self.settle(role)
         now = await self._now()
         read = {
@@ -139,7 +139,7 @@ class MariaDBCounters:
         self._logged = self._log.stat().st_size
         self._before = await self._now()
 
-    async def read(self, role: str = MEASURED[0]) -> Reads:
+    async def read(self, role: str) -> Reads:
         rows = await self._now() - self._before - self._of_asking
         pages: Counter[str] = Counter()
         for count, statement in _LOGGED.findall(self._log.read_bytes()[self._logged :]):

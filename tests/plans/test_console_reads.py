@@ -1,7 +1,5 @@
 """No page of the console reads more of a long past than of a short one: what it looks at is bounded, by any filter."""
 
-from collections.abc import AsyncIterator
-
 import httpx
 import pytest
 
@@ -9,7 +7,7 @@ from bench.console.filling import Filling
 from bench.console.pages import pages_of
 from tests.api.conftest import no_metrics, settings_of
 from tests.console.visitor import Visitor
-from tests.plans.counters import Counters, Reads, counters_of
+from tests.plans.counters import Counters, Reads
 from tests.support.database import Database
 from tidings.api.app import build
 from tidings.api.front import Front
@@ -61,13 +59,6 @@ class Console:
             cookies=self._cookies,
             timeout=60,
         )
-
-
-@pytest.fixture
-async def counters(throwaway: Database) -> AsyncIterator[Counters]:
-    counters = await counters_of(throwaway)
-    yield counters
-    await counters.close()
 
 
 @pytest.mark.parametrize("events", [5_000, pytest.param(100_000, marks=[pytest.mark.full, pytest.mark.timeout(1_800)])])

@@ -14,6 +14,7 @@ from tests.support.database import Database
 from tidings.db.dialect import POSTGRESQL
 from tidings.db.postgresql import numbered_text
 from tidings.db.statements import Statement, load_statements
+from tidings.tables import tables_of
 
 # Those whose sessions keep plans and never rest.
 PACKAGES = {
@@ -34,7 +35,8 @@ GROWING = {
     "webhook_delivery_sagas",
     "webhook_delivery_jobs",
     "dead_letters",
-    "routing_dead_letters",
+    "route_attempts",
+    "route_dead_letters",
     "sys_pending_tasks",
     "sys_pending_tasks_history",
     "audit_log",
@@ -45,6 +47,10 @@ GROWING = {
 async def empty(throwaway: Database) -> Database:
     await throwaway.sql("ANALYZE", role="admin")
     return throwaway
+
+
+def test_every_table_that_grows_is_one_of_ours() -> None:
+    assert set(tables_of("postgresql")) >= GROWING
 
 
 @pytest.mark.one_engine("postgresql", reason="MySQL and MariaDB keep no plans")

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.plans.counters import Reads, counters_of
+from tests.plans.counters import Reads, counters_of, reads_of
 from tests.roles.retention.scene import KEEP, Scene
 from tests.support.database import Database
+from tidings.db.engine import Engine
 from tidings.roles.retention import retention
 from tidings.roles.retention.retention import BATCH, Retention
 
@@ -46,12 +47,12 @@ async def reads_of_a_batch(database: Database, doublings: int) -> Reads:
     stories = await finished_stories(scene, doublings)
     middle = f"(SELECT created_at FROM events WHERE id = (SELECT MAX(id) - {stories // 2} FROM events))"
     await scene.run(f"INSERT INTO retention_walks (name, at_time) VALUES ('events', {middle})")
+
+    async def batch(engine: Engine) -> None:
+        await Retention(engine, KEEP).step()
+
     counters = await counters_of(database)
-    engine = await database.open("retention")
-    await counters.start()
-    await Retention(engine, KEEP).step()
-    await engine.close()
-    read = await counters.read("retention")
+    read = await reads_of(counters, await database.open("retention"), batch)
     await counters.close()
     assert len(await scene.events()) == stories - BATCH
     await scene.close()

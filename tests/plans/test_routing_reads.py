@@ -57,7 +57,7 @@ class Passes:
         assert done.outcome is outcome, done
         await router.close()
         await engine.close()
-        return await self._counters.read()
+        return await self._counters.read("event_router")
 
     async def reads_of_every_kind(self) -> dict[str, Reads]:
         past, found = self.past, {}

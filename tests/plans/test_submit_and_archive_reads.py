@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tests.plans.counters import Counters, Reads, beyond, counters_of
+from tests.plans.counters import Counters, Reads, beyond, counters_of, reads_of
 from tests.support.database import Database
 from tests.support.engine_words import Words
 from tests.support.queue import HISTORY, TASKS, Queue
@@ -54,11 +54,10 @@ async def test_what_is_read_does_not_depend_on_how_many_tasks_there_are(
     queue, found = Queue(engine), {}
 
     async def reads(role: str, work: Callable[[Engine], Awaitable[int]], expected: int) -> Reads:
-        opened = await engine.open(role)
-        await counters.start()
-        assert await work(opened) == expected
-        await opened.close()
-        return await counters.read(role)
+        async def expectedly(opened: Engine) -> None:
+            assert await work(opened) == expected
+
+        return await reads_of(counters, await engine.open(role), expectedly)
 
     async def archive(opened: Engine) -> int:
         return (await Archiver(opened, 3600.0).step()).moved

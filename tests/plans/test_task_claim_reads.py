@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from tests.plans.counters import Counters, Reads, beyond, counters_of, reads_of
-from tests.roles.task_worker.scene import Scene
 from tests.support.database import Database
 from tests.support.engine_words import Words
 from tests.support.sessions import Session, connect
@@ -42,7 +41,6 @@ class Past:
 
     def __init__(self, database: Database, owner: Session, size: int) -> None:
         self.size = size
-        self.scene = Scene(database)
         self._owner, self._words = owner, Words(database)
         self._keys = 0
 
@@ -148,7 +146,8 @@ class Tasks:
         assert (await Rescuer(engine, 600, {"FUTURE": 60}, batch=BATCH, patience=0).step()).tasks == BATCH
 
     async def _look(self, engine: Engine) -> None:
-        assert len(await DepthObserver.step(engine, lambda observer: observer.tasks(5_000))) == 3
+        depths = await DepthObserver.step(engine, lambda observer: observer.tasks(5_000))
+        assert [one.biz_type for one in depths] == ["A", "FOREIGN", "FUTURE"]
 
     async def _measured(self, role: str, work: Callable[[Engine], Awaitable[None]]) -> Reads:
         return await reads_of(self._counters, await self._database.open(role), work)
