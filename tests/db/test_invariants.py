@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.database import Database
+from tests.support.database import Database, as_it_stands
 from tidings.db.engine import open_engine
 from tidings.db.session import Row
-from tidings.db.statements import Statement
 from tidings.db.transaction import Transaction
 from tidings.errors import StatementFailed
 from tidings.flow import OWNER
@@ -123,7 +122,7 @@ class Acting:
         self.family = family
 
     async def sql(self, text: str) -> Sequence[Row]:
-        return await self._transaction.rows(Statement("test.sql", text.replace("{", "{{").replace("}", "}}"), ()))
+        return await self._transaction.rows(as_it_stands(text))
 
     async def insert(self, table: str, **values: Any) -> Any:
         (row,) = await self.sql(insertion(table, **values))

@@ -16,17 +16,15 @@ from tests.support.fault_proxy import KILL, REWRITE, Fault, FaultProxy
 from tests.support.processes import Process
 from tests.support.server_process import ENVIRONMENT, PASSWORD
 from tests.support.servers import MariaDBServer, PostgresServer, mariadb_program, postgres_program
-from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.db.dialect import DIALECTS
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import open_engine
 from tidings.db.migrations.files import migrations, newest_version
 from tidings.db.migrations.migrator import Migrator
 from tidings.db.migrations.printing import printed_migration, printed_roles
 from tidings.db.names import Names
-from tidings.db.rights import Right, wanted_rights
+from tidings.db.rights import wanted_rights
 from tidings.errors import SchemaError, ServerUnsuitable
-from tidings.flow import ROLE_NAMES
 from tidings.tables import tables_of
 from tidings.telemetry.notices import MigrationStepApplied, Notice, RightsChanged
 
@@ -53,39 +51,16 @@ class Site(Database):
         finally:
             await engine.close()
 
-    async def migrate(self) -> list[str]:
-        async with self.migrator() as migrator:
-            return await migrator.migrate(self.passwords)
-
-    async def admin(self) -> Engine:
-        engine = await open_engine(self.admin_url, owner="admin", names=self.names, schema="")
-        self._opened.append(engine)
-        return engine
-
     async def drift(self) -> list[str]:
         """How the server's catalogue differs from the written list."""
-        lines = await CatalogueOperations.step(
-            await self.admin(), lambda catalogue: catalogue.schema_lines(self.names.schema)
-        )
-        return differences(expected_lines(self.kind), lines)
+        return differences(expected_lines(self.kind), await self.schema_lines())
 
     async def tables(self) -> set[str]:
         text = f"SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '{self.names.schema}'"
         return {row["name"] for row in await self.admin_sql(text)}
 
     async def admin_sql(self, text: str) -> Any:
-        plain = Database(self.server)
-        plain.names = Names(schema="", prefix=self.names.prefix)
-        return await plain.sql(text, role="admin")
-
-    async def rights(self) -> set[Right]:
-        found: set[Right] = set()
-        for role in ROLE_NAMES:
-            group = self.names.group(role)
-            found |= await CatalogueOperations.step(
-                await self.admin(), lambda catalogue, group=group: catalogue.granted_rights(self.names.schema, group)
-            )
-        return found
+        return await Database(self.server, Names(schema="", prefix=self.names.prefix)).sql(text, role="admin")
 
     async def ledger(self) -> list[tuple[int, str]]:
         rows = await self.admin_sql(f"SELECT version, step FROM {self.names.schema}.schema_migrations")
@@ -98,7 +73,7 @@ class Site(Database):
     async def is_whole(self) -> bool:
         """Exactly the schema, the rights and the ledger that this program knows."""
         assert await self.drift() == []
-        assert await self.rights() == wanted_rights(self.names, self.family)
+        assert await self.granted_rights() == wanted_rights(self.names, self.family)
         assert await self.ledger() == self.whole_ledger()
         for table in ("config_version", "installation"):
             assert len(await self.admin_sql(f"SELECT * FROM {self.names.schema}.{table}")) == 1
@@ -297,7 +272,6 @@ def killed_children(process: Process) -> int:
     return int(last[1]) - 1
 
 
-@pytest.mark.slow
 @pytest.mark.one_engine("mariadb")
 async def test_a_migration_killed_between_every_step_and_its_record_goes_on_where_it_was(
     site: Site, start: Start
@@ -311,7 +285,6 @@ async def test_a_migration_killed_between_every_step_and_its_record_goes_on_wher
     assert await site.is_whole()
 
 
-@pytest.mark.slow
 async def test_a_migration_killed_wherever_it_had_got_to_can_be_repeated(site: Site, start: Start) -> None:
     """Each run gets a little further than the one before it, through all that surrounds the steps."""
     reaches = range(1, 320, 16)
@@ -335,7 +308,6 @@ SURROUNDINGS = (
 )
 
 
-@pytest.mark.slow
 async def test_a_migration_killed_in_each_of_its_phases_can_be_repeated(site: Site, start: Start) -> None:
     """First before the server has heard of the statement, in the next run after it has answered."""
     with FaultProxy(site.server.port, site.kind) as proxy:
@@ -401,7 +373,8 @@ async def test_the_printed_roles_complete_a_migration_without_them(site: Site) -
     assert await site.is_whole()
 
 
-async def test_a_schema_may_be_called_like_a_word_of_sql(server: PostgresServer | MariaDBServer) -> None:
+async def test_a_schema_may_be_called_like_a_word_of_sql(server: Server) -> None:
     database = Database(server, Names(schema="lateral", prefix="select"))
     await database.migrate()
     await database.sql("INSERT INTO events (event_type, payload) VALUES ('a', '{}')", role="event_ingest_writer")
+    assert await database.value("SELECT COUNT(*) FROM events", role="observer") == 1

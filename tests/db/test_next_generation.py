@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.database import Database
+from tests.support.database import Database, as_it_stands
 from tests.support.waiting import eventually
 from tidings.db.session import Row
-from tidings.db.statements import Statement
 from tidings.db.transaction import Transaction
 from tidings.errors import StatementFailed, TransientFailure
 from tidings.flow import OWNER, ROLE_NAMES
@@ -97,7 +96,7 @@ async def stored(engine: Database) -> dict[str, list[dict[str, Any]]]:
 
 
 async def rows(transaction: Transaction, text: str) -> Sequence[Row]:
-    return await transaction.rows(Statement("test.sql", text.replace("{", "{{").replace("}", "}}"), ()))
+    return await transaction.rows(as_it_stands(text))
 
 
 def outcomes(rows: Sequence[Row]) -> list[str]:

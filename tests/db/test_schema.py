@@ -5,7 +5,6 @@ import datetime
 import pytest
 
 from tests.support.database import Database
-from tidings.db.catalogue.operations import CatalogueOperations
 from tidings.db.catalogue.spelling import differences, expected_lines
 from tidings.errors import StatementFailed
 from tidings.tables import TABLES, columns_of, tables_of
@@ -15,14 +14,8 @@ pytestmark = pytest.mark.slow
 EVENT = "INSERT INTO events (event_type, payload{columns}) VALUES ('a', '{payload}'{values})"
 
 
-async def found_lines(engine: Database) -> dict[str, str]:
-    return await CatalogueOperations.step(
-        await engine.open("schema_owner"), lambda operations: operations.schema_lines(engine.names.schema)
-    )
-
-
 async def drift(engine: Database) -> list[str]:
-    return differences(expected_lines(engine.kind), await found_lines(engine))
+    return differences(expected_lines(engine.kind), await engine.schema_lines())
 
 
 async def test_the_catalogue_of_the_server_is_the_written_list(engine: Database) -> None:
@@ -91,7 +84,6 @@ DAMAGE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 async def test_any_single_piece_that_is_removed_or_changed_is_named(throwaway: Database, damage: str) -> None:
     engine = throwaway

@@ -69,7 +69,7 @@ class Database:
     async def sql(self, text: str, role: str = OWNER) -> Sequence[Row]:
         """Runs one text in a transaction of its own, as this role."""
         async with self._speaking_as(role) as engine, engine.transaction() as transaction:
-            return await transaction.rows(Statement("test.sql", _literal(text), ()))
+            return await transaction.rows(as_it_stands(text))
 
     def keep_sessions(self) -> None:
         """From now on, until `close()`, each role speaks by one session, which saves most of the time of `sql()`."""
@@ -121,6 +121,12 @@ class Database:
             )
         return has
 
+    async def schema_lines(self) -> dict[str, str]:
+        """The schema, as the server's catalogue says it."""
+        return await CatalogueOperations.step(
+            await self.open("admin", schema=""), lambda operations: operations.schema_lines(self.names.schema)
+        )
+
     async def empty(self) -> None:
         """Takes all rows away, past the guards, which only a superuser can."""
         with self.emptier() as emptier:
@@ -147,8 +153,9 @@ async def throwaway_installation(server: PostgresServer | MariaDBServer) -> Data
     return installation
 
 
-def _literal(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+def as_it_stands(text: str) -> Statement:
+    """SQL of a test, whose braces are no words of ours."""
+    return Statement("test.sql", text.replace("{", "{{").replace("}", "}}"), ())
 
 
 def _with_path(url: str, database: str) -> str:
