@@ -1,4 +1,4 @@
-"""Behind PgBouncer in transaction mode (DESIGN §3: "no LISTEN, no session state there"; reliability.md §4, C16).
+"""Behind PgBouncer in transaction mode, where there is no LISTEN and a session keeps nothing.
 
 `CORE` of tests/conftest.py says what runs there in every run; here is what only a pooler can bring about.
 """

@@ -32,6 +32,7 @@ async def test_the_others_are_written_and_what_is_refused_leaves_no_trace(shelf:
     await shelf.sql("INSERT INTO orders (id, amount) VALUES (7, 1), (400, 1)")
     refused, tries = await written(shelf, range(1, 501))
     assert refused == [7, 400]
+    # Each of the two is found by halving nine times, with a try for either half.
     assert tries <= 2 * 2 * 10
     assert await shelf.value("SELECT COUNT(*) FROM orders") == 500
     assert await shelf.value("SELECT COUNT(*) FROM receipts") == 498

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests.support.database import Database
+from tests.support.database import Database, as_it_stands
 from tests.support.servers import MariaDBServer, PostgresServer
 from tidings.db.names import Names
 from tidings.errors import SchemaError, StatementFailed
@@ -58,6 +58,14 @@ async def test_one_without_the_right_to_make_roles_is_told_so_and_leaves_no_tabl
     with pytest.raises((StatementFailed, SchemaError)) as refused:
         await managed.migrate()
     assert "--roles=print" in refused.value.remedy
+    schema = managed.names.schema
+    tables = f"SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '{schema}'"
+    engine = await managed.open("admin", schema="")
+    async with engine.transaction() as transaction:
+        rows = await transaction.rows(as_it_stands(tables))
+    await managed.close()
+    # The ledger alone.
+    assert {row["name"] for row in rows} == {"schema_migrations"}
 
 
 @pytest.mark.one_engine("postgresql", reason="MariaDB knows no owners of tables")

@@ -288,7 +288,7 @@ RUNNING = {
 async def test_the_server_sees_the_name_of_each_statement(shelf: Shelf) -> None:
     """Statistics, slow logs and process lists of the server speak our language."""
     clerk = await shelf.clerk()
-    dawdling = asyncio.create_task(ask(clerk, "dawdle", seconds=1))
+    dawdling = asyncio.create_task(ask(clerk, "dawdle", seconds=3))
     await eventually(lambda: shelf.value(RUNNING[shelf.family]), what="the statement to be seen by its name")
     await dawdling
 
