@@ -19,6 +19,7 @@ from tests.api.conftest import serving
 from tests.chaos.schedule import Tier
 from tests.machines.trial import Report, Trial, TrialGround, under_way
 from tests.support import unprivileged
+from tests.support.server_process import ServerProcess
 from tests.support.servers import MariaDBServer, PostgresServer
 from tests.support.waiting import eventually, pause
 from tidings.model.key import Scope
@@ -58,38 +59,42 @@ class Disk:
         self._ballast.unlink(missing_ok=True)
 
 
-class SmallPostgres(PostgresServer):
-    """`disk` has the tables; what is written ahead is elsewhere, as it is advised to be."""
+class WithDisk(ServerProcess):
+    """`disk` is small, and in its directory."""
 
     disk: Disk
-
-    @property
-    def data(self) -> Path:
-        return self.directory / "disk" / "data"
 
     def _install(self) -> None:
         self.disk = Disk.mounted(self.directory / "disk")
         super()._install()
-        # Not by Python, which would give it to ourselves.
-        subprocess.run(["mv", self.data / "pg_wal", self.directory / "wal"], check=True)
-        (self.data / "pg_wal").symlink_to(self.directory / "wal")
 
     def _leave(self) -> None:
         self.disk.unmount()
         super()._leave()
 
 
-class SmallMariaDB(MariaDBServer):
-    """The same."""
-
-    disk: Disk
+class SmallPostgres(WithDisk, PostgresServer):
+    """`disk` has the tables; what is written ahead is elsewhere, as it is advised to be."""
 
     @property
     def data(self) -> Path:
         return self.directory / "disk" / "data"
 
     def _install(self) -> None:
-        self.disk = Disk.mounted(self.directory / "disk")
+        super()._install()
+        # Not by Python, which would give it to ourselves.
+        subprocess.run(["mv", self.data / "pg_wal", self.directory / "wal"], check=True)
+        (self.data / "pg_wal").symlink_to(self.directory / "wal")
+
+
+class SmallMariaDB(WithDisk, MariaDBServer):
+    """The same."""
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "disk" / "data"
+
+    def _install(self) -> None:
         super()._install()
         log = self.directory / "log"
         log.mkdir()
@@ -97,28 +102,17 @@ class SmallMariaDB(MariaDBServer):
         if run_as := unprivileged.identity():
             os.chown(log, run_as["user"], run_as["group"])
 
-    def _leave(self) -> None:
-        self.disk.unmount()
-        super()._leave()
-
     def _command(self) -> list[str]:
         return [*super()._command(), f"--innodb-log-group-home-dir={self.directory / 'log'}"]
 
 
-class PostgresWithSmallLog(PostgresServer):
+class PostgresWithSmallLog(WithDisk, PostgresServer):
     """`disk` has what is written ahead."""
-
-    disk: Disk
 
     def _install(self) -> None:
         super()._install()
-        self.disk = Disk.mounted(self.directory / "disk")
         subprocess.run(["mv", self.data / "pg_wal", self.directory / "disk" / "wal"], check=True)
         (self.data / "pg_wal").symlink_to(self.directory / "disk" / "wal")
-
-    def _leave(self) -> None:
-        self.disk.unmount()
-        super()._leave()
 
 
 SERVERS = {"postgresql": SmallPostgres, "mariadb": SmallMariaDB}
@@ -146,10 +140,7 @@ async def full(kind: str, tier: Tier, folder: Path) -> Report:
     return report
 
 
-@dataclass
-class LogDiskGround(TrialGround):
-    server: Any = field(init=False)
-
+class LogDiskGround(DiskGround):
     def _new_server(self) -> PostgresServer:
         return PostgresWithSmallLog()
 
@@ -189,8 +180,11 @@ async def _publish_while_full(trial: Trial, disk: Disk, report: Report) -> None:
             name = f"by-api-{number}"
             event = {"event_type": "nobody.wants", "payload": LARGE, "correlation_id": name, "external_id": name}
             answer = await client.post("/v1/events", json=event)
-            (acknowledged.append(name) if answer.status_code == 202 else refusals.append(answer))
-            return answer.status_code == 202
+            if answer.status_code == 202:
+                acknowledged.append(name)
+                return True
+            refusals.append(answer)
+            return False
 
         assert await publish(0)
         await asyncio.to_thread(disk.fill)
@@ -210,7 +204,7 @@ async def _publish_while_full(trial: Trial, disk: Disk, report: Report) -> None:
             (trial.folder / "server.log").write_text(server.log)
             await asyncio.to_thread(server.restart)
         await eventually(lambda: publish(2_000), 60, "events to be taken again")
-    report.problems += [wrong for answer in refusals if (wrong := _unclear(answer, bool(gave_up)))]
+    report.problems += [wrong for answer in refusals if (wrong := _unclear(answer, gave_up))]
     if not refusals:
         report.problems.append("the disk was never full")
     stored = {row["external_id"] for row in trial.ground.witness.rows("SELECT external_id FROM events")}

@@ -144,8 +144,7 @@ class MariaDBPair(Pair):
 
     def _status(self) -> dict[str, Any]:
         status: dict[str, Any] = self._run(self.standby, "SHOW SLAVE STATUS")[0]
-        error = status["Last_SQL_Error"] or status["Last_IO_Error"]
-        assert not status["Last_SQL_Error"], error
+        assert not status["Last_SQL_Error"], status["Last_SQL_Error"]
         return status
 
     def _has_applied_all(self) -> bool:

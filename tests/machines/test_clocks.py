@@ -1,4 +1,4 @@
-"""Processes whose clocks are five minutes ahead or behind (reliability.md §4, D1)."""
+"""Processes whose clocks are five minutes ahead or behind."""
 
 from pathlib import Path
 

@@ -1,11 +1,14 @@
-"""A standby takes over under load (C3 and C4)."""
+"""A standby takes over under load."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.schedule import Tier
 from tests.machines.failover import asynchronous, synchronous
 from tests.machines.sizes import SIZES
+from tests.machines.trial import Report
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(240)]
 
@@ -32,7 +35,8 @@ async def test_after_a_failover_with_loss_the_router_stops_until_a_person_has_co
 @pytest.mark.full
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("trial", [synchronous, asynchronous])
-async def test_the_same_with_thousands_of_events(own_kind: str, tmp_path: Path, trial: object) -> None:
-    assert callable(trial)
+async def test_the_same_with_thousands_of_events(
+    own_kind: str, tmp_path: Path, trial: Callable[[str, Tier, Path], Awaitable[Report]]
+) -> None:
     report = await trial(own_kind, SIZES["big"], tmp_path)
     assert not report.problems, report

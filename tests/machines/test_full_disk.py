@@ -1,4 +1,4 @@
-"""The disk under the database is full for a while (reliability.md §4, C12)."""
+"""The disk under the database is full for a while."""
 
 from pathlib import Path
 

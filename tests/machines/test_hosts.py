@@ -1,4 +1,4 @@
-"""Three worker hosts, two orchestrator hosts and a database, each with its own address (C14, C15)."""
+"""Three worker hosts, two orchestrator hosts and a database, each with its own address."""
 
 from pathlib import Path
 
@@ -25,5 +25,5 @@ def test_one_host_after_the_other_may_be_cut_off(own_kind: str, tmp_path: Path) 
 def test_a_server_whose_host_is_gone_without_a_word_is_noticed_and_another_one_is_found(
     own_kind: str, tmp_path: Path
 ) -> None:
-    """reliability.md §4, C15: half-open connections are noticed within about 20 s."""
+    """Half-open connections are noticed within about 20 s."""
     run_apart("silence", own_kind, "small", tmp_path, 150)

@@ -81,15 +81,11 @@ class Trial:
     async def producers_end(self) -> None:
         assert await asyncio.wait_for(self._producer.wait(), self.ground.tier.seconds + 90) == 0
 
-    async def drained(self, patience: float = 0.0) -> float:
-        """Everything comes to its end in bounded time; for how long it took."""
+    async def drained(self) -> float:
+        """Everything comes to its end in bounded time; how long it took."""
         began = time.monotonic()
-        bound = self.ground.tier.lease + MAX_DELAY + 60 + patience
-
-        def unfinished() -> str:
-            return self.ground.witness.unfinished()
-
-        while left := await asyncio.to_thread(unfinished):
+        bound = self.ground.tier.lease + MAX_DELAY + 60
+        while left := await asyncio.to_thread(self.ground.witness.unfinished):
             assert time.monotonic() - began < bound, f"not at its end after {bound:g} s: {left}"
             await pause(0.25)
         return time.monotonic() - began
