@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos.checker.ledgers import Subscription
 from tests.roles.worker.scene import SECOND_SECRET, SECRET
-from tests.scenarios.delivery.stage import KEY, LONG_LEASE, Stage
+from tests.scenarios.delivery.stage import KEY, Stage
 from tests.support.receiver import Answer
 from tests.support.waiting import eventually
 from tidings.decisions.destinations import DestinationRules
@@ -47,7 +47,7 @@ async def test_a_subscription_that_is_switched_off_in_flight_loses_nothing(stage
     stage.receiver.answer("/hook", Answer(hold=(hold := asyncio.Event())))
     hook = await stage.subscriber("/hook", max_in_flight=2)
     await stage.publish(5)
-    worker = stage.run("worker", **LONG_LEASE)
+    worker = stage.run("worker")
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(2)
     admin = await stage.database.open("subscription_admin")
@@ -57,7 +57,7 @@ async def test_a_subscription_that_is_switched_off_in_flight_loses_nothing(stage
     await stage.until_jobs(3, "Pending")
     hold.set()
     assert await stopping == 0
-    stage.run("worker", **LONG_LEASE)
+    stage.run("worker")
 
     async def are_put_off() -> bool:
         rows = await stage.database.sql(f"SELECT created_at, lease_until FROM {JOBS} WHERE status = 'Pending'")
@@ -82,7 +82,7 @@ async def test_what_a_paused_subscription_missed_comes_at_its_own_pace_when_it_i
     await actions.pause(admin, held.id, actor="test")
     for _ in range(4):
         await stage.publish(50)
-    stage.run("router", "orchestrator", "worker", "cleaner", **LONG_LEASE)
+    stage.run("router", "orchestrator", "worker", "cleaner")
     await stage.until_requests(200, "/free")
     assert stage.receiver.at("/held") == []
     waiting = f"FROM {SAGAS} WHERE subscription_id = {held.id} AND status = 'Pending' AND attempt_count = 0"

@@ -1,15 +1,16 @@
 """Workers that die or freeze at the worst moments, as real processes; in the end the checker has its say.
 
-The rows A of docs/reference/failures.md that phase 8 does not tell. Leases end when the test says so, where it can.
+The rows A of docs/reference/failures.md that phase 8 does not tell.
 """
 
 import asyncio
 import os
 import signal
+import time
 
 import pytest
 
-from tests.scenarios.delivery.stage import LONG_LEASE, Stage
+from tests.scenarios.delivery.stage import Stage
 from tests.scenarios.delivery.zombies import LATE, outlive_a_lease
 from tests.support.fault_proxy import KILL, Fault, FaultProxy
 from tests.support.processes import Process
@@ -24,7 +25,7 @@ async def test_a_job_that_was_leased_and_not_sent_yet_arrives_once(stage: Stage)
     stage.receiver.answer("/hook", Answer(hangs=True))
     await stage.subscriber("/hook", max_in_flight=1)
     await stage.publish(2)
-    doomed = stage.run("worker", **LONG_LEASE)
+    doomed = stage.run("worker")
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(1)
     await stage.until_jobs(2, "Leased")
@@ -46,7 +47,7 @@ async def test_a_worker_that_dies_while_it_claims_leaves_the_jobs_to_others_at_o
     with FaultProxy(stage.database.server.port, stage.database.kind) as proxy:
         proxied = {"TIDINGS_DATABASE_URL_JOB_WORKER": proxy.url(stage.database.url("job_worker"))}
         proxy.arm(Fault("worker.lease_jobs", KILL(), "after"))
-        doomed = stage.run("worker", **LONG_LEASE, **proxied)
+        doomed = stage.run("worker", **proxied)
         await proxy.until_fired(30)
         await stage.is_dead(doomed)
     await stage.until_jobs(3, "Pending")
@@ -71,17 +72,18 @@ async def test_a_zombie_that_wakes_before_it_has_sent_does_not_send(stage: Stage
     stage.receiver.answer("/hook", lambda _: Answer(hold=hold) if len(stage.receiver.requests) == 1 else Answer())
     await stage.subscriber("/hook", max_in_flight=1)
     await stage.publish(2)
-    lease = 4
-    zombie = stage.run("worker", TIDINGS_LEASE_SECONDS=str(lease), TIDINGS_TIMEOUT_SECONDS="2s")
+    lease = 6
+    zombie = stage.run("worker", TIDINGS_LEASE_SECONDS=str(lease), TIDINGS_TIMEOUT_SECONDS="4s")
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(1)
     await stage.until_jobs(2, "Leased")
+    leased_by = time.monotonic()
     zombie.freeze()
     stage.strike("freeze")
     await stage.expire_leases()
     stage.run("worker")
     await stage.until_at_rest()
-    await pause(lease)
+    await pause(leased_by + lease - time.monotonic())
     hold.set()
     zombie.thaw()
     await eventually(lambda: LATE in zombie.output, 20, "the late report of the first")
@@ -106,7 +108,7 @@ async def test_a_job_that_kills_every_worker_is_given_up_and_the_others_are_deli
     stage.run("router", "orchestrator", "cleaner")
     for _ in range(2):
         await stage.publish(3)
-        victims.append(stage.run("worker", **LONG_LEASE))
+        victims.append(stage.run("worker"))
         await stage.is_dead(victims[-1])
         await stage.expire_leases()
     stage.run("worker")
@@ -122,13 +124,15 @@ async def test_a_job_that_kills_every_worker_is_given_up_and_the_others_are_deli
 async def test_a_worker_that_is_ended_by_a_second_signal_is_made_up_for(stage: Stage) -> None:
     """A13: it does not wait for its requests any longer; they are sent again when their leases have ended."""
     stage.receiver.answer("/hook", Answer(hangs=True))
-    await stage.subscriber("/hook")
-    await stage.publish()
-    impatient = stage.run("worker", **LONG_LEASE)
+    await stage.subscriber("/hook", max_in_flight=1)
+    await stage.publish(2)
+    impatient = stage.run("worker")
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(1)
+    await stage.until_jobs(2, "Leased")
     impatient.terminate()
-    await pause(0.5)
+    # It has heard the first signal when it gives back what it has not sent.
+    await stage.until_jobs(1, "Pending")
     assert impatient.is_running()
     impatient.terminate()
     await stage.is_dead(impatient)
@@ -138,4 +142,4 @@ async def test_a_worker_that_is_ended_by_a_second_signal_is_made_up_for(stage: S
     stage.run("worker")
     await stage.until_at_rest()
     assert await stage.problems() == []
-    assert len(stage.receiver.requests) == 2
+    assert sorted(stage.arrived().values()) == [1, 2]

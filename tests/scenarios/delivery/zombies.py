@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from tests.scenarios.delivery.stage import LONG_LEASE, Stage
+from tests.scenarios.delivery.stage import Stage
 from tests.support.receiver import Answer, Received
 from tests.support.waiting import eventually
 
@@ -20,13 +20,13 @@ async def outlive_a_lease(stage: Stage, **environment: str) -> dict[str, Any]:
     stage.receiver.answer("/hook", slow)
     await stage.subscriber("/hook")
     await stage.publish()
-    zombie = stage.run("worker", **LONG_LEASE, **environment)
+    zombie = stage.run("worker", **environment)
     stage.run("router", "orchestrator", "cleaner")
     await stage.until_requests(1)
     zombie.freeze()
     stage.strike("freeze")
     await stage.expire_leases()
-    stage.run("worker", **LONG_LEASE)
+    stage.run("worker")
     await stage.until_requests(2)
     first.set()
     zombie.thaw()
