@@ -24,7 +24,7 @@ async def finish_prepared(
 
     session = await connect(database.admin_url)
     try:
-        await eventually(lambda: _none_left(session, database.kind, verb_for), what="prepared transactions to end")
+        await eventually(lambda: _none_left(session, database.kind, verb_for), 60, "prepared transactions to end")
     finally:
         await session.close()
 

@@ -278,7 +278,7 @@ class FreeRun:
 
         # To look at all of a million takes seconds, and the first look may come too early.
         with suppress(AssertionError):
-            await eventually(is_routed, timeout=10 + self._scale.events / 10_000)
+            await eventually(is_routed, timeout=30 + self._scale.events / 10_000)
 
     async def _drain(self) -> None:
         await finish_prepared(self._database, self._chance, verbs=("COMMIT",), undone={*self.report.journal.undone})
@@ -297,7 +297,7 @@ class FreeRun:
             router.process.terminate()
         for router in self._routers:
             # Told to stop before it had begun, it ends by the signal.
-            assert await asyncio.to_thread(router.process.wait) in (0, -signal.SIGTERM), router.process.output
+            assert await asyncio.to_thread(router.process.wait, 30) in (0, -signal.SIGTERM), router.process.output
 
     async def _state_of_routers(self) -> str:
         async with looking_at(self._database) as ledger:

@@ -8,9 +8,9 @@ from typing import Self
 from tests.scenarios.routing.stage import PRODUCER, ROUTER, Cursor, Verdict, looking_at
 from tests.scenarios.routing.words import WORDS, insert
 from tests.support.database import Database
+from tests.support.fault_proxy import FaultProxy
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
-from tidings.db.engine import open_engine
 from tidings.errors import DatabaseError
 from tidings.model.route import DEFAULT_ROUTER
 from tidings.roles.router.router import Pass, Router
@@ -37,13 +37,8 @@ class Scene:
             await one.close()
         await self.database.close()
 
-    async def new_router(self, name: str = DEFAULT_ROUTER, url: str = "", batch: int = BATCH) -> Router:
-        if url:
-            engine = await open_engine(url, owner=ROUTER, names=self.database.names)
-            self.database._opened.append(engine)
-        else:
-            engine = await self.database.open(ROUTER, size=2)
-        router = Router(engine, name, batch=batch)
+    async def new_router(self, name: str = DEFAULT_ROUTER, through: FaultProxy | None = None) -> Router:
+        router = Router(await self.database.open(ROUTER, through), name, batch=BATCH)
         self._closing.append(router)
         return router
 

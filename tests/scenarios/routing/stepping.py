@@ -25,7 +25,7 @@ PRODUCERS = 4
 MOVES = 60
 # Longer than any statement that is not held up by another producer.
 PATIENCE = 0.05
-DRAINED_WITHIN = 10
+DRAINED_WITHIN = 30
 
 
 class Router(Protocol):

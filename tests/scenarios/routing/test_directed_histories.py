@@ -1,6 +1,7 @@
 """Histories that chance meets too rarely, written down: each is a way in which a reader could lose or repeat events."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -125,7 +126,7 @@ async def test_two_instances_that_take_turns_route_late_events_all_the_same(scen
 
 async def test_without_knowing_who_writes_no_hole_is_dropped_and_the_rest_is_routed(scene: Scene) -> None:
     with FaultProxy(scene.database.server.port, scene.database.kind) as proxy:
-        router = await scene.new_router(url=proxy.url(scene.database.url(ROUTER)))
+        router = await scene.new_router(through=proxy)
         late = await scene.producer()
         await late.run("BEGIN")
         ids = await scene.publish(2, by=late)
@@ -154,11 +155,10 @@ async def test_a_router_killed_between_its_pass_and_its_look_at_writers_loses_no
     ids = await scene.publish(2, by=late)
     await scene.publish()
     with FaultProxy(scene.database.server.port, scene.database.kind, Fault(WITNESS, KILL(), when)) as proxy:
-        environment = scene.database.environment()
-        url = proxy.url(environment[f"TIDINGS_DATABASE_URL_{ROUTER.upper()}"])
-        router = start(tidings("run", "router", **{**environment, f"TIDINGS_DATABASE_URL_{ROUTER.upper()}": url}))
+        proxied = {"TIDINGS_DATABASE_URL_EVENT_ROUTER": proxy.url(scene.database.url(ROUTER))}
+        router = start(tidings("run", "router", **scene.database.environment() | proxied))
         await proxy.until_fired(30)
-        await asyncio.to_thread(router.wait)
+        assert await asyncio.to_thread(router.wait) == -signal.SIGKILL, router.output
     assert not await scene.routed() & {*ids}
     await late.run("COMMIT")
     assert await scene.drain() == NOTHING_WRONG
