@@ -16,6 +16,10 @@ from tidings.model.event import EventLimits, NewEvent
 from tidings.roles.ingest.service import Ingest
 
 COUNTS = [4_000, pytest.param(1_000_000, marks=[pytest.mark.full, pytest.mark.timeout(1800)])]
+SETTINGS_WORDS = [
+    *(b"=", b'"', b"[", b"]", b"\n", b"s", b"ms", b"-1", b"1e400", b"nan", b"'''", b"#", b"{", b"}", b"0x", b"true"),
+    b"2026-01-01",
+]
 DEFAULTS = Path(__file__).parents[2] / "src" / "tidings" / "settings" / "defaults.toml"
 LIMITS = EventLimits(max_payload=300, max_nesting=8)
 PAYLOADS = [
@@ -52,27 +56,8 @@ def test_no_cursor_is_taken_that_was_not_given(count: int) -> None:
 @pytest.mark.parametrize("count", [150, pytest.param(20_000, marks=[pytest.mark.full, pytest.mark.timeout(1800)])])
 def test_any_settings_file_is_settings_or_a_list_of_problems(count: int, tmp_path: Path) -> None:
     sections = [f"[{part}" for part in DEFAULTS.read_text("utf-8").split("\n[")[1:]]
-    words = [
-        "=",
-        '"',
-        "[",
-        "]",
-        "\n",
-        "s",
-        "ms",
-        "-1",
-        "1e400",
-        "nan",
-        "'''",
-        "#",
-        "{",
-        "}",
-        "0x",
-        "true",
-        "2026-01-01",
-    ]
     taken = 0
-    for text in mutated([part.encode() for part in sections], [word.encode() for word in words], count):
+    for text in mutated([part.encode() for part in sections], SETTINGS_WORDS, count):
         (tmp_path / "tidings.toml").write_bytes(text)
         problems = problems_of_file(tmp_path)
         taken += problems is None

@@ -28,10 +28,6 @@ class Explored(Generic[State]):
     _came_by: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def transitions(self) -> int:
-        return sum(map(len, self.moves))
-
-    @property
     def names(self) -> set[str]:
         """Of all moves that were made."""
         return {name for moves in self.moves for name, _, _ in moves}

@@ -20,7 +20,7 @@ ENDS = (TaskStatus.SUCCESS, TaskStatus.FAIL_TERMINAL)
 
 
 class Stage(StrEnum):
-    """What a worker has of a task: read as a candidate, claimed, running, or run with this end."""
+    """What a worker has of a task: read as a candidate, claimed, or run with this end."""
 
     READ = "read"
     CLAIMED = "claimed"

@@ -1,4 +1,4 @@
-"""The state machines as data: they are those of the seeds, and the database allows no status beyond them."""
+"""The state machines as data: they are those of the seeds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +19,11 @@ def test_the_moves_of_a_saga_are_those_of_seed_r01_section_3() -> None:
         ("PendingRetry", "InProgress"),
         ("PendingRetry", "DeadLettered"),
     }
+
+
+def test_the_moves_of_a_job_are_those_of_seed_r02_section_2_2() -> None:
+    moves = {(old.value, new.value) for old, news in JOB_MOVES.items() for new in news}
+    assert moves == {("Pending", "Leased"), ("Leased", "Completed"), ("Leased", "Failed"), ("Leased", "Pending")}
 
 
 def test_the_moves_of_a_task_are_those_of_seed_003_and_ruling_8() -> None:
