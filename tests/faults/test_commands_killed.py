@@ -7,7 +7,7 @@ import datetime
 import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from tests.support.commands import Shell
 from tests.support.database import Database
 from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, tidings
-from tidings.db.engine import Engine, open_engine
+from tidings.db.engine import Engine
 from tidings.errors import DatabaseError
 from tidings.roles.dead_letters.requeueing import begin, cancel, requeue, resend
 from tidings.roles.router import backfill as backfill_module
@@ -30,13 +30,6 @@ pytestmark = pytest.mark.slow
 
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 Act = Callable[[Engine], Awaitable[object]]
-
-
-@asynccontextmanager
-async def attacked(database: Database, proxy: FaultProxy, role: str) -> AsyncIterator[Engine]:
-    opened = await open_engine(proxy.url(database.url(role)), owner=role, names=database.names)
-    yield opened
-    await opened.close()
 
 
 async def statements_of(act: Act, engine: Engine, proxy: FaultProxy) -> list[Fault]:
@@ -68,18 +61,18 @@ async def test_an_operator_who_dies_at_any_statement_can_ask_again_and_makes_one
     subscription = await scene.subscription()
     make = scene.letters if act is requeue else scene.ended
     wrong = []
-    async with attacked(scene.database, proxy, "dead_letter_operator") as engine:
-        ids = await make(subscription, 2)
-        for fault in await statements_of(lambda it: act(it, ids, "ann"), engine, proxy):
-            sagas, audits = len(await scene.next_generation()), len(await scene.audited())
-            new = await make(subscription, 2)
-            await dies(lambda it, new=new: act(it, new, "ann"), engine, proxy, fault)
-            done = len(await scene.next_generation()) - sagas, len(await scene.audited()) - audits
-            if done not in ((0, 0), (2, 1)):
-                wrong.append(f"{fault}: {done} sagas and audits")
-            await act(scene.engine, new, "ann")
-            if (made := len(await scene.next_generation()) - sagas) != 2:
-                wrong.append(f"{fault}: {made} new sagas")
+    engine = await scene.database.open("dead_letter_operator", proxy)
+    ids = await make(subscription, 2)
+    for fault in await statements_of(lambda it: act(it, ids, "ann"), engine, proxy):
+        sagas, audits = len(await scene.next_generation()), len(await scene.audited())
+        new = await make(subscription, 2)
+        await dies(lambda it, new=new: act(it, new, "ann"), engine, proxy, fault)
+        done = len(await scene.next_generation()) - sagas, len(await scene.audited()) - audits
+        if done not in ((0, 0), (2, 1)):
+            wrong.append(f"{fault}: {done} sagas and audits")
+        await act(scene.engine, new, "ann")
+        if (made := len(await scene.next_generation()) - sagas) != 2:
+            wrong.append(f"{fault}: {made} new sagas")
     assert not wrong
 
 
@@ -91,13 +84,13 @@ async def test_a_mass_requeue_is_stored_once_or_not_at_all(scene: Scene, proxy: 
     async def act(engine: Engine) -> None:
         await begin(engine, EVERYTHING, 10, "ann")
 
-    async with attacked(scene.database, proxy, "dead_letter_operator") as engine:
-        for fault in await statements_of(act, engine, proxy):
-            stored, audits = len(await scene.all("mass_requeues")), len(await scene.audited())
-            await dies(act, engine, proxy, fault)
-            done = len(await scene.all("mass_requeues")) - stored, len(await scene.audited()) - audits
-            if done not in ((0, 0), (1, 1)):
-                wrong.append(f"{fault}: {done} operations and audits")
+    engine = await scene.database.open("dead_letter_operator", proxy)
+    for fault in await statements_of(act, engine, proxy):
+        stored, audits = len(await scene.all("mass_requeues")), len(await scene.audited())
+        await dies(act, engine, proxy, fault)
+        done = len(await scene.all("mass_requeues")) - stored, len(await scene.audited()) - audits
+        if done not in ((0, 0), (1, 1)):
+            wrong.append(f"{fault}: {done} operations and audits")
     assert not wrong
 
 
@@ -105,17 +98,15 @@ async def test_a_mass_requeue_is_cancelled_once_wherever_the_operator_dies(
     scene: Scene, proxy: FaultProxy, mortal: None
 ) -> None:
     wrong = []
-    async with attacked(scene.database, proxy, "dead_letter_operator") as engine:
-        first = await begin(scene.engine, EVERYTHING, 10, "ann")
-        for fault in await statements_of(lambda it: cancel(it, first, "ann"), engine, proxy):
-            mass = await begin(scene.engine, EVERYTHING, 10, "ann")
-            await dies(lambda it, mass=mass: cancel(it, mass, "ann"), engine, proxy, fault)
-            status = (await cancel(scene.engine, mass, "ann")).status
-            told = [
-                one for one in await scene.audited() if one[1:] == ("mass_requeue.cancelled", f"mass_requeue:{mass}")
-            ]
-            if (status, len(told)) != ("cancelled", 1):
-                wrong.append(f"{fault}: {status}, told {len(told)} times")
+    engine = await scene.database.open("dead_letter_operator", proxy)
+    first = await begin(scene.engine, EVERYTHING, 10, "ann")
+    for fault in await statements_of(lambda it: cancel(it, first, "ann"), engine, proxy):
+        mass = await begin(scene.engine, EVERYTHING, 10, "ann")
+        await dies(lambda it, mass=mass: cancel(it, mass, "ann"), engine, proxy, fault)
+        status = (await cancel(scene.engine, mass, "ann")).status
+        told = [one for one in await scene.audited() if one[1:] == ("mass_requeue.cancelled", f"mass_requeue:{mass}")]
+        if (status, len(told)) != ("cancelled", 1):
+            wrong.append(f"{fault}: {status}, told {len(told)} times")
     assert not wrong
 
 
@@ -201,18 +192,18 @@ async def test_a_replay_of_a_dead_letter_that_dies_at_any_statement_is_asked_aga
         )
         return int(await routing.value("SELECT MAX(id) FROM route_dead_letters")), event
 
-    async with attacked(routing.database, proxy, "event_router") as engine:
-        first, _ = await letter()
-        for fault in await statements_of(lambda it: replay(it, first, "ann"), engine, proxy):
-            new, event = await letter()
-            await dies(lambda it, new=new: replay(it, new, "ann"), engine, proxy, fault)
-            await replay(await routing.engine(), new, "ann")
-            sagas = await counted(routing, "webhook_delivery_sagas", f"event_id = {event}")
-            attempts = await counted(routing, "route_attempts", f"event_id = {event} AND status = 'sent'")
-            if (sagas, attempts) != (1, 1):
-                wrong.append(f"{fault}: {sagas} sagas, {attempts} attempts")
-            if (await routing.letters())[-1]["resolution"] != "sent":
-                wrong.append(f"{fault}: not resolved")
+    engine = await routing.database.open("event_router", proxy)
+    first, _ = await letter()
+    for fault in await statements_of(lambda it: replay(it, first, "ann"), engine, proxy):
+        new, event = await letter()
+        await dies(lambda it, new=new: replay(it, new, "ann"), engine, proxy, fault)
+        await replay(await routing.engine(), new, "ann")
+        sagas = await counted(routing, "webhook_delivery_sagas", f"event_id = {event}")
+        attempts = await counted(routing, "route_attempts", f"event_id = {event} AND status = 'sent'")
+        if (sagas, attempts) != (1, 1):
+            wrong.append(f"{fault}: {sagas} sagas, {attempts} attempts")
+        if (await routing.letters())[-1]["resolution"] != "sent":
+            wrong.append(f"{fault}: not resolved")
     assert not wrong
 
 
@@ -228,16 +219,16 @@ async def test_what_a_subscription_missed_is_made_up_for_once_wherever_that_dies
         async for _ in backfill(engine, subscription, LONG_AGO, "ann", batch=2):
             pass
 
-    async with attacked(routing.database, proxy, "event_router") as engine:
-        first = await routing.subscription("order.*")
-        for fault in await statements_of(lambda it: fill(it, first), engine, proxy):
-            late = await routing.subscription("order.*")
-            await dies(lambda it, late=late: fill(it, late), engine, proxy, fault)
-            await fill(await routing.engine(), late)
-            sagas = await counted(routing, "webhook_delivery_sagas", f"subscription_id = {late}")
-            attempts = await counted(routing, "route_attempts", f"worker_name = 'replay:{late}'")
-            if (sagas, attempts) != (3, 3):
-                wrong.append(f"{fault}: {sagas} sagas, {attempts} attempts")
+    engine = await routing.database.open("event_router", proxy)
+    first = await routing.subscription("order.*")
+    for fault in await statements_of(lambda it: fill(it, first), engine, proxy):
+        late = await routing.subscription("order.*")
+        await dies(lambda it, late=late: fill(it, late), engine, proxy, fault)
+        await fill(await routing.engine(), late)
+        sagas = await counted(routing, "webhook_delivery_sagas", f"subscription_id = {late}")
+        attempts = await counted(routing, "route_attempts", f"worker_name = 'replay:{late}'")
+        if (sagas, attempts) != (3, 3):
+            wrong.append(f"{fault}: {sagas} sagas, {attempts} attempts")
     assert not wrong
 
 

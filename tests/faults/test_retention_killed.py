@@ -65,8 +65,7 @@ class Story:
         await scene.routed_up_to(kept)
 
     async def finish(self, one: Retention | None = None) -> None:
-        engine = await self.scene.database.open("retention")
-        finishing = one or Retention(engine, KEEP)
+        finishing = one or Retention(await self.scene.database.open("retention"), KEEP)
 
         async def is_idle() -> bool:
             # A step that was cut may hold the walk until the server has noticed.

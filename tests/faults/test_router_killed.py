@@ -153,7 +153,8 @@ async def test_the_very_first_pass_can_die_anywhere_too(
     for name in first_pass:
         await engine.sql("DELETE FROM route_worker_cursors")
         proxy.clear()
-        proxy.arm(Fault(name, CUT, when))
+        proxy.arm(fault := Fault(name, CUT, when))
         await until_dead(Router(attacked, batch=BATCH))
+        assert proxy.fired == [fault]
         await story.finish()
         assert await engine.value("SELECT COUNT(*) FROM route_worker_cursors") == 1, name

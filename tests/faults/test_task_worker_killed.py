@@ -11,7 +11,6 @@ from tests.roles.task_worker.scene import Scene
 from tests.support.database import Database
 from tests.support.fault_proxy import CUT, Fault, FaultProxy
 from tests.support.waiting import eventually
-from tidings.db.engine import Engine, open_engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
 from tidings.roles.rescuer.rescuer import Rescuer
@@ -24,10 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("mortal")]
 @pytest.fixture
 def scene(engine: Database) -> Scene:
     return Scene(engine)
-
-
-async def attacked(scene: Scene, proxy: FaultProxy, role: str) -> Engine:
-    return await open_engine(proxy.url(scene.database.url(role)), owner=role, names=scene.database.names, size=3)
 
 
 class Story:
@@ -89,8 +84,7 @@ async def until_dead(worker: TaskWorker, proxy: FaultProxy) -> None:
             if proxy.fired:
                 break
             await eventually(lambda: worker.in_flight == 0, what="the handlers")
-    if not proxy.fired:
-        await proxy.until_fired(5)
+    await proxy.until_fired()
     worker._heartbeat._stopping.set()
     runs, outbox = worker._hands._running, worker._finisher._outbox._work
     tasks = [task for task in (*(run.work for run in runs), outbox) if task is not None]
@@ -105,7 +99,7 @@ async def test_a_task_worker_that_dies_at_any_statement_leaves_nothing_undone(
 ) -> None:
     story = Story(scene)
     await story.begin()
-    undisturbed = await scene.worker(story.handlers, engine=await attacked(scene, proxy, "task_worker"))
+    undisturbed = await scene.worker(story.handlers, engine=await scene.database.open("task_worker", proxy, size=3))
     await scene.work_off(undisturbed)
     expected, seen = await story.state(), [*dict.fromkeys(proxy.seen)]
     assert expected == [
@@ -122,7 +116,7 @@ async def test_a_task_worker_that_dies_at_any_statement_leaves_nothing_undone(
         await story.begin()
         proxy.clear()
         proxy.arm(fault)
-        engine = await attacked(scene, proxy, "task_worker")
+        engine = await scene.database.open("task_worker", proxy, size=3)
         await until_dead(await scene.worker(story.handlers, engine=engine), proxy)
         await engine.close()
         await story.finish()
@@ -136,7 +130,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back_uncounted(scene: Scen
     """The worker lives on, and knows that it may have got what it was never told of."""
     tasks = await scene.submit("WELL", 5)
     story = Story(scene)
-    worker = await scene.worker(story.handlers, engine=await attacked(scene, proxy, "task_worker"))
+    worker = await scene.worker(story.handlers, engine=await scene.database.open("task_worker", proxy, size=3))
     proxy.arm(Fault("task_worker.commit", CUT, "after"))
     with suppress(DatabaseError):
         await worker.step()
@@ -156,7 +150,7 @@ async def test_results_that_could_not_be_stored_are_kept_and_stored_once(
 ) -> None:
     story = Story(scene)
     await story.begin()
-    worker = await scene.worker(story.handlers, engine=await attacked(scene, proxy, "task_worker"))
+    worker = await scene.worker(story.handlers, engine=await scene.database.open("task_worker", proxy, size=3))
     # The second commit is that of the results.
     proxy.arm(Fault(f"task_worker.{statement}", CUT, when, nth=2 if statement == "commit" else 1))
     await worker.step()
@@ -190,7 +184,7 @@ async def test_a_rescuer_that_dies_at_any_statement_counts_each_rescue_once(scen
         return [tuple(row.values()) for row in rows]
 
     first = await begin()
-    engine = await attacked(scene, proxy, "task_rescuer")
+    engine = await scene.database.open("task_rescuer", proxy, size=3)
     await Rescuer(engine, 600, {"B": 60}, every=0, patience=0).step()
     await engine.close()
     seen = [*dict.fromkeys(proxy.seen)]
@@ -204,7 +198,7 @@ async def test_a_rescuer_that_dies_at_any_statement_counts_each_rescue_once(scen
         first = await begin()
         proxy.clear()
         proxy.arm(fault)
-        engine = await attacked(scene, proxy, "task_rescuer")
+        engine = await scene.database.open("task_rescuer", proxy, size=3)
         # A session that was lost before it was asked anything is replaced without a word.
         with suppress(DatabaseError):
             await Rescuer(engine, 600, {"B": 60}, every=0, patience=0).step()

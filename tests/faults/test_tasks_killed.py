@@ -16,7 +16,6 @@ from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, tidings
 from tests.support.queue import HISTORY, Queue
 from tests.support.waiting import eventually
-from tidings.db.engine import Engine, open_engine
 from tidings.decisions.submitting import accept_task
 from tidings.errors import DatabaseError
 from tidings.model.event import EventLimits
@@ -26,26 +25,10 @@ from tidings.roles.tasks.commands import cancel, retry
 
 pytestmark = pytest.mark.slow
 
-Opener = Callable[[str], Awaitable[Engine]]
-
 
 @pytest.fixture
 def queue(engine: Database) -> Queue:
     return Queue(engine)
-
-
-@pytest.fixture
-async def attacked(engine: Database, proxy: FaultProxy) -> AsyncIterator[Opener]:
-    """A role's way to its database, by way of the proxy."""
-    opened: list[Engine] = []
-
-    async def open(role: str) -> Engine:
-        opened.append(await open_engine(proxy.url(engine.url(role)), owner=role, names=engine.names))
-        return opened[-1]
-
-    yield open
-    for one in opened:
-        await one.close()
 
 
 async def struck_everywhere(
@@ -69,9 +52,9 @@ async def struck_everywhere(
 
 
 async def test_an_archiver_that_dies_anywhere_leaves_each_task_in_one_table(
-    queue: Queue, attacked: Opener, proxy: FaultProxy, engine: Database, mortal: None
+    queue: Queue, proxy: FaultProxy, engine: Database, mortal: None
 ) -> None:
-    archiver = await attacked("task_archiver")
+    archiver = await engine.open("task_archiver", proxy)
     tasks: list[int] = []
 
     async def begin() -> None:
@@ -94,9 +77,9 @@ async def test_an_archiver_that_dies_anywhere_leaves_each_task_in_one_table(
 
 
 async def test_a_replacement_that_dies_anywhere_is_whole_or_did_not_happen(
-    queue: Queue, attacked: Opener, proxy: FaultProxy, mortal: None
+    queue: Queue, proxy: FaultProxy, engine: Database, mortal: None
 ) -> None:
-    producer = await attacked("task_producer")
+    producer = await engine.open("task_producer", proxy)
     keys: list[str] = []
 
     async def begin() -> None:
@@ -116,9 +99,9 @@ async def test_a_replacement_that_dies_anywhere_is_whole_or_did_not_happen(
 
 
 async def test_a_command_that_dies_anywhere_is_audited_if_and_only_if_it_happened(
-    queue: Queue, attacked: Opener, proxy: FaultProxy, engine: Database, mortal: None
+    queue: Queue, proxy: FaultProxy, engine: Database, mortal: None
 ) -> None:
-    operator = await attacked("dead_letter_operator")
+    operator = await engine.open("dead_letter_operator", proxy)
     tasks: dict[str, int] = {}
 
     async def begin() -> None:

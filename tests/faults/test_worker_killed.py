@@ -14,7 +14,6 @@ from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
 from tests.support.processes import Process, hurried
 from tests.support.receiver import Answer, Receiver
 from tests.support.waiting import eventually
-from tidings.db.engine import Engine, open_engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
 from tidings.roles.cleaner.cleaner import Cleaner
@@ -29,11 +28,6 @@ async def scene(engine: Database) -> AsyncIterator[Scene]:
         scene = Scene(engine, receiver)
         yield scene
         await scene.close()
-
-
-async def attacked(scene: Scene, proxy: FaultProxy, role: str) -> Engine:
-    names = scene.database.names
-    return await open_engine(proxy.url(scene.database.url(role)), owner=role, names=names, size=3)
 
 
 class Deliveries:
@@ -98,17 +92,14 @@ class Deliveries:
 
 async def until_dead(worker: Worker, proxy: FaultProxy) -> None:
     """Works until the fault has struck; then it is gone, in the middle of whatever it was at."""
-    try:
+    with suppress(DatabaseError):
         for _ in range(30):
             await worker.look()
             await worker.step()
             if proxy.fired:
                 break
             await eventually(lambda: worker.in_flight == 0, what="the requests")
-    except DatabaseError:
-        pass
-    if not proxy.fired:
-        await proxy.until_fired(5)
+    await proxy.until_fired()
     await die(worker)
 
 
@@ -126,7 +117,7 @@ async def test_a_worker_that_dies_at_any_statement_leaves_nothing_undone(
     deliveries = Deliveries(scene)
     await deliveries.prepare()
     await deliveries.begin()
-    undisturbed = await scene.worker(engine=await attacked(scene, proxy, "job_worker"))
+    undisturbed = await scene.worker(engine=await scene.database.open("job_worker", proxy, size=3))
     await undisturbed.look()
     async with scene.working(undisturbed):
         await eventually(lambda: "worker.give_back" in proxy.seen and "worker.report" in proxy.seen, what="both")
@@ -147,7 +138,7 @@ async def test_a_worker_that_dies_at_any_statement_leaves_nothing_undone(
         await deliveries.begin()
         proxy.clear()
         proxy.arm(fault)
-        engine = await attacked(scene, proxy, "job_worker")
+        engine = await scene.database.open("job_worker", proxy, size=3)
         await until_dead(await scene.worker(engine=engine), proxy)
         await engine.close()
         await deliveries.finish()
@@ -165,7 +156,7 @@ async def test_a_worker_that_dies_while_it_looks_for_leases_that_it_lost_has_rep
     """It asks in the transaction of the report, which is then undone as a whole."""
     scene.receiver.answer("/", Answer(hold=(hold := asyncio.Event())))
     jobs = await scene.jobs(await scene.subscription(), 2)
-    engine = await attacked(scene, proxy, "job_worker")
+    engine = await scene.database.open("job_worker", proxy, size=3)
     worker = await scene.worker(engine=engine)
     await worker.step()
     await eventually(lambda: len(scene.receiver.requests) == 2, what="the requests")
@@ -239,7 +230,7 @@ async def test_a_cleaner_that_dies_at_any_statement_counts_each_expiry_once(scen
         return [tuple(row.values()) for row in rows]
 
     await begin()
-    engine = await attacked(scene, proxy, "lease_cleaner")
+    engine = await scene.database.open("lease_cleaner", proxy, size=3)
     await clean(Cleaner(engine, 3, patience=0))
     await engine.close()
     seen = [*dict.fromkeys(proxy.seen)]
@@ -257,7 +248,7 @@ async def test_a_cleaner_that_dies_at_any_statement_counts_each_expiry_once(scen
         await begin()
         proxy.clear()
         proxy.arm(fault)
-        engine = await attacked(scene, proxy, "lease_cleaner")
+        engine = await scene.database.open("lease_cleaner", proxy, size=3)
         # A session that was lost before it was asked anything is replaced without a word.
         with suppress(DatabaseError):
             await clean(Cleaner(engine, 3, patience=0))
