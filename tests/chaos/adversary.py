@@ -12,6 +12,7 @@ import pymysql
 
 from tests.support.waiting import wait_until
 
+ERRORS = (psycopg.Error, pymysql.MySQLError)
 BALLAST = 500
 ENOUGH, MOST_LOOKS, MOST_TRIES = 6, 50, 4
 # Long enough that somebody waits for us, shorter than the second after which PostgreSQL looks for deadlocks.
@@ -22,7 +23,7 @@ def end_a_session(url: str, chance: float) -> None:
     """One session of the product, wherever it is, as an administrator would."""
     end = "SELECT pg_terminate_backend({})" if _is_postgresql(url) else "KILL {}"
     # Where it is gone by then, or the server is, there is nothing to end.
-    with suppress(psycopg.Error, pymysql.MySQLError), closing(_connect(url)) as connection:
+    with suppress(*ERRORS), closing(_connect(url)) as connection:
         cursor = connection.cursor()
         if found := _sessions(cursor, _is_postgresql(url)):
             cursor.execute(end.format(found[int(chance * len(found))]))
@@ -76,24 +77,17 @@ def _cross_once(url: str, schema: str) -> bool:
 
     Whether we got everything; otherwise it was us who lost, or the server is away.
     """
-    try:
-        connection = _connect(url, schema)
-    except (psycopg.Error, pymysql.MySQLError):
-        return False
-    try:
-        with connection.cursor() as cursor:
-            _be_heavy(cursor, _is_postgresql(url))
-            leased = _leased(cursor)
-            middle = len(leased) // 2
-            _lock(cursor, leased[middle:])
-            threading.Event().wait(STANDING)
-            _lock(cursor, leased[:middle])
+    with suppress(*ERRORS), closing(_connect(url, schema)) as connection:
+        cursor = connection.cursor()
+        _be_heavy(cursor, _is_postgresql(url))
+        leased = _leased(cursor)
+        middle = len(leased) // 2
+        _lock(cursor, leased[middle:])
+        threading.Event().wait(STANDING)
+        _lock(cursor, leased[:middle])
         connection.rollback()
         return bool(leased)
-    except (psycopg.Error, pymysql.MySQLError):
-        return False
-    finally:
-        connection.close()
+    return False
 
 
 def _lock(cursor: Any, ids: list[int]) -> None:
@@ -118,24 +112,15 @@ def _be_heavy(cursor: Any, is_postgresql: bool) -> None:
 
 def _deadlocks(url: str) -> int:
     """How many the server has seen, of whomever."""
-    try:
-        connection = _connect(url)
-    except (psycopg.Error, pymysql.MySQLError):
-        return 0
-    try:
-        with connection.cursor() as cursor:
-            if _is_postgresql(url):
-                cursor.execute("SELECT sum(deadlocks) FROM pg_stat_database")
-            else:
-                cursor.execute(
-                    "SELECT variable_value FROM information_schema.global_status"
-                    " WHERE variable_name = 'INNODB_DEADLOCKS'"
-                )
-            return int((cursor.fetchone() or (0,))[0] or 0)
-    except (psycopg.Error, pymysql.MySQLError):
-        return 0
-    finally:
-        connection.close()
+    with suppress(*ERRORS), closing(_connect(url)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(
+            "SELECT sum(deadlocks) FROM pg_stat_database"
+            if _is_postgresql(url)
+            else "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_DEADLOCKS'"
+        )
+        return int((cursor.fetchone() or (0,))[0] or 0)
+    return 0
 
 
 def _leased(cursor: Any) -> list[int]:

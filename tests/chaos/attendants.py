@@ -20,7 +20,7 @@ class Attendant:
 
     def __init__(self, module: str, *arguments: str, on_line: Callable[[list[str]], None] | None = None) -> None:
         self._argv = [sys.executable, "-m", module, *arguments]
-        self._on_line = on_line or (lambda words: None)
+        self.on_line = on_line or (lambda words: None)
         self._heard: asyncio.Queue[list[str]] = asyncio.Queue()
 
     async def start(self, environment: dict[str, str] | None = None) -> "Attendant":
@@ -43,7 +43,7 @@ class Attendant:
         return self._process.pid
 
     async def next_line(self) -> list[str]:
-        """The next line in words; those that come later go to `on_line` too."""
+        """The next line in words; `on_line` gets it, too."""
         return await asyncio.wait_for(self._heard.get(), 60)
 
     def tell(self, line: str) -> None:
@@ -69,4 +69,4 @@ class Attendant:
         while line := await self._process.stdout.readline():
             words = line.decode().split()
             self._heard.put_nowait(words)
-            self._on_line(words)
+            self.on_line(words)

@@ -25,7 +25,7 @@ Clock = tuple[tuple[str, str], ...]
 
 @dataclass
 class Crew:
-    """`environment` of each process by its name; `problems` are endings that nobody caused."""
+    """`environments` of the processes by their names; `problems` are endings that nobody caused."""
 
     folder: Path
     environments: dict[str, dict[str, str]]
@@ -89,17 +89,14 @@ class Crew:
         """
         named = [name, *names_of(name.rpartition("-")[0])]
         pid = next((self.pids[one] for one in named if one in self.pids and self.pids[one] not in self._frozen), None)
-        if pid is None:
-            return None
-        self.kills += 1
-        self._send(pid, signal.SIGKILL)
+        if pid is not None:
+            self._send(pid, signal.SIGKILL)
         return pid
 
     def kill_process(self, pid: int) -> bool:
         """The same for one that is known by what it does; not one that is doomed or frozen."""
         if pid not in self.pids.values() or pid in self._doomed or pid in self._frozen:
             return False
-        self.kills += 1
         self._send(pid, signal.SIGKILL)
         return True
 
@@ -108,7 +105,6 @@ class Crew:
         for pid in self._pids_of("worker"):
             with suppress(psutil.NoSuchProcess):
                 if any(one.laddr.port == port for one in psutil.Process(pid).net_connections("tcp4") if one.laddr):
-                    self.kills += 1
                     self._send(pid, signal.SIGKILL)
                     return pid
         return None
@@ -176,6 +172,7 @@ class Crew:
 
     def _send(self, pid: int, number: signal.Signals) -> None:
         self._doomed[pid] = "stop" if number is signal.SIGTERM else "kill"
+        self.kills += number is signal.SIGKILL
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

@@ -85,7 +85,6 @@ class Ground:
             "base_delay": BASE_DELAY,
             "max_delay": MAX_DELAY,
             "busy_seconds": BUSY_SECONDS,
-            "lease": self.tier.lease,
             "timeout": TIMEOUT,
             "handler_seconds": HANDLER_SECONDS,
         }

@@ -74,8 +74,8 @@ async def run(kind: str, tier: Tier, seed: int, folder: Path, planted: str = "")
         await ground.lay()
         crew = Crew(folder, ground.environments())
         fire = Fire(ground, crew)
-        ground.receiver._on_line = fire.hear_receiver
-        ground.relay._on_line = fire.hear_relay
+        ground.receiver.on_line = fire.hear_receiver
+        ground.relay.on_line = fire.hear_relay
         await crew.start()
         report.began_after = time.monotonic() - began
         await _go_through(ground, crew, fire, report)

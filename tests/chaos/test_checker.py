@@ -136,7 +136,7 @@ class Case:
         jobs = [{"id": i, "status": s.last.new_status, "applied_at": 1} for i, s in stories.get("job", {}).items()]
         tasks = [{"id": 9, "biz_key": "k"}, {"id": 10, "biz_key": f"6:{CHALLENGE}"}]
         audit = [{"actor": "somebody", "action": action, "subject": "subscription:6"} for action in self.audited]
-        routed = [{"id": 1, "event_id": 1}]
+        routed = [{"event_id": 1}]
         checks = [self.check] if self.check else []
         return Tables([row], sagas, jobs, [], tasks, [], audit, routed, stories, checks, self.verified)
 

@@ -31,14 +31,12 @@ def test_the_tiers_are_as_large_as_promised() -> None:
     assert COMMIT.counts["kill"] >= 10
     assert COMMIT.counts["freeze"] >= 2
     assert COMMIT.counts["database"] >= 1
-    assert COMMIT.budget <= 90
     assert NIGHTLY.events >= 50_000
     assert NIGHTLY.counts["kill"] >= 200
     assert NIGHTLY.counts["freeze"] >= 40
     assert NIGHTLY.counts["database"] >= 20
     assert NIGHTLY.counts["part database"] >= 10
     assert NIGHTLY.sometimes >= 10
-    assert NIGHTLY.budget <= 1_800
 
 
 def test_every_way_to_restart_the_database_comes_up() -> None:

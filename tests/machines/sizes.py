@@ -4,8 +4,8 @@ from tests.chaos.schedule import Tier
 
 ROLES = ("router", "orchestrator", "worker", "cleaner", "task-worker", "rescuer")
 SIZES = {
-    "small": Tier("small", 240, 24, seconds=4, counts={}, budget=60, sometimes=0, roles=ROLES),
-    "big": Tier("big", 6_000, 600, seconds=60, counts={}, budget=300, sometimes=0, roles=ROLES),
+    "small": Tier("small", 240, 24, seconds=4, counts={}, sometimes=0, roles=ROLES),
+    "big": Tier("big", 6_000, 600, seconds=60, counts={}, sometimes=0, roles=ROLES),
 }
 # What must run so that everything comes to its end; two of a kind where they take turns.
 CREW = (

@@ -18,7 +18,6 @@ from tests.chaos.checker.tasks import check_tasks
 
 __all__ = ["Verdict", "Witness", "compare", "judge"]
 
-
 UNPLANNED = ("nobody planned for", "refuses a row", "role crashed")
 
 
@@ -91,11 +90,10 @@ def _figures(ledgers: Ledgers, tables: Tables) -> dict[str, float]:
         for story in tables.of("job").values()
         for move in story.moves
         if move.old_status == "Leased"
-        and move.note != "x"
         and move.until_at
         and move.at > move.until_at
         and move.new_status in ("Pending", "Failed")
-        and (move.answer is None)
+        and move.answer is None
     )
     return {
         "events": len(tables.of("event")),

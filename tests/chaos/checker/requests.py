@@ -20,6 +20,10 @@ SLACK = 0.5
 TICK = 0.005
 # How long before and after its fault is said to be over somebody who was frozen may send what it had.
 THAWED = 1.0
+# What was leased before a rotation is sent with what was valid then.
+AFTER_ROTATION = 5.0
+# A receiver refuses what was signed longer ago.
+OLDEST_SIGNATURE = 60.0
 # An endpoint may be too slow for the deadline by itself.
 MAY_TIME_OUT = {"slow", "hangs", "drips", "huge", "poison"}
 
@@ -104,7 +108,7 @@ class Received:
                 finished = next((move for move in job.moves if move.new_status in ("Completed", "Failed")), None)
                 if finished is None:
                     continue
-                leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+                leased = leased_at(job)
                 if end.answer is None:
                     waited = finished.at - leased
                     # Who has just got it can't have waited in vain: that was somebody else.
@@ -134,7 +138,7 @@ class Received:
 
     def _was_half_heard(self, pair: Pair, job: Story) -> bool:
         """The status came, and the rest of the answer did not come in time: as if nothing had been heard."""
-        leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+        leased = leased_at(job)
         ended = job.moves[-1] if job.moves else job.last
         subscription = self._ledgers.subscriptions[pair[1]]
         return job.last.note == "timeout" and self._is_explained(subscription, ended.worker, leased, ended.at)
@@ -190,7 +194,7 @@ class Received:
                 failed = next((move for move in job.moves if move.new_status == "Failed"), None)
                 if failed is None or failed.answer is not None or failed.note == "lease_expired":
                     continue
-                leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+                leased = leased_at(job)
                 heard = [
                     request
                     for request in self.requests.get(pair, ())
@@ -216,11 +220,11 @@ class Received:
         for pair, requests in self.requests.items():
             if len(self.sagas[pair]) != 1:
                 continue
-            last: dict[int, Request] = {}
+            first: dict[int, Request] = {}
             for request in requests:
-                last.setdefault(request.attempt, request)
-            for attempt, request in last.items():
-                after = last.get(attempt + 1)
+                first.setdefault(request.attempt, request)
+            for attempt, request in first.items():
+                after = first.get(attempt + 1)
                 if after is None:
                     continue
                 least = min(limits["base_delay"] * 2 ** (attempt - 1), limits["max_delay"])
@@ -239,6 +243,11 @@ class Received:
                 yield f"{pair} was delivered {well} times without a fault"
 
 
+def leased_at(job: Story) -> float:
+    """The last time."""
+    return max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
+
+
 def _believed_or_unknown(job: Story) -> bool:
     end = job.last
     return end.new_status == "Completed" or end.answer is None or bool(end.number)
@@ -247,8 +256,7 @@ def _believed_or_unknown(job: Story) -> bool:
 def check_signature(request: Request, subscription: Subscription) -> Iterator[str]:
     """By the reference library: under the first secret always, under a new one a moment after the rotation."""
     for since, secret in subscription.secrets:
-        # What was leased before a rotation is sent with what was valid then.
-        if request.at < since + 5 and since:
+        if since and request.at < since + AFTER_ROTATION:
             continue
         if not _verifies(secret, request):
             yield f"a request to {request.path} is not signed with the secret of {since:.0f}"
@@ -261,7 +269,7 @@ def _verifies(secret: str, request: Request) -> bool:
     except (ValueError, OverflowError):
         return False
     expected = Webhook(secret).sign(request.message, moment, request.body)
-    return expected in request.signature.split(" ") and abs(moment.timestamp() - request.at) < 60
+    return expected in request.signature.split(" ") and abs(moment.timestamp() - request.at) < OLDEST_SIGNATURE
 
 
 def received_more_than_once(requests: Sequence[Request]) -> int:

@@ -6,7 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from tests.chaos.checker.ledgers import Ledgers
-from tests.chaos.checker.requests import TICK, Received, received_more_than_once
+from tests.chaos.checker.requests import TICK, Received, leased_at, received_more_than_once
 from tests.chaos.checker.tables import Story, Tables
 from tests.chaos.checker.tasks import TIMED_OUT
 
@@ -19,6 +19,31 @@ TOLD = {
     "deadlock, step run again": "eadlock",
     "commit of unknown outcome": "lost in COMMIT",
 }
+
+REQUIRED = (
+    *TOLD,
+    "report kept while the database was away",
+    "lease taken over",
+    "job given back unsent",
+    "outcome unknown",
+    "address refused",
+    "event delivered twice",
+    "dead letter after expired leases",
+    "event behind the cursor",
+    "circuit closed in",
+    "circuit opened up",
+    "next generation",
+    "story removed",
+    "two signatures",
+    "event accepted by the API",
+    "endpoint verified",
+    "call made again",
+    "producer in doubt",
+    "producer rolled back",
+    "task rescued",
+    "task archived",
+    "task removed",
+)
 
 
 def count_sometimes(ledgers: Ledgers, tables: Tables) -> Counter[str]:
@@ -70,8 +95,7 @@ def _kept(ledgers: Ledgers, tables: Tables) -> int:
 
 def _last_lease(job: Story) -> tuple[float, float]:
     """From when it was held, and when its holder told what was answered."""
-    leased = max((move.at for move in job.moves if move.new_status == "Leased"), default=0.0)
-    return leased, max((move.at for move in job.moves if move.answer is not None), default=0.0)
+    return leased_at(job), max((move.at for move in job.moves if move.answer is not None), default=0.0)
 
 
 def log_lines(folder: Path) -> Iterator[str]:
@@ -120,29 +144,3 @@ def _behind(tables: Tables) -> int:
             found.add(event)
         highest = max(highest, event)
     return len(found)
-
-
-REQUIRED = (
-    *TOLD,
-    "report kept while the database was away",
-    "lease taken over",
-    "job given back unsent",
-    "outcome unknown",
-    "address refused",
-    "event delivered twice",
-    "dead letter after expired leases",
-    "event behind the cursor",
-    "circuit closed in",
-    "circuit opened up",
-    "next generation",
-    "story removed",
-    "two signatures",
-    "event accepted by the API",
-    "endpoint verified",
-    "call made again",
-    "producer in doubt",
-    "producer rolled back",
-    "task rescued",
-    "task archived",
-    "task removed",
-)

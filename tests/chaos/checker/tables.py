@@ -131,23 +131,17 @@ class Witness:
     def read(self) -> Tables:
         payload = "CAST(payload AS text)" if self.is_postgresql else "payload"
         snapshot = "CAST(payload_snapshot AS text)" if self.is_postgresql else "payload_snapshot"
-        task_columns = "id, biz_type, biz_key, status, retry_count, max_retries, result_msg, version"
         return Tables(
             self.rows(f"SELECT id, event_type, correlation_id, {payload} AS payload FROM events"),
-            self.rows(
-                "SELECT id, event_id, subscription_id, status, attempt_count, generation FROM webhook_delivery_sagas"
-            ),
-            self.rows(
-                "SELECT id, saga_id, status, attempt_no, lease_resets, response_status, error_code, applied_at"
-                " FROM webhook_delivery_jobs"
-            ),
-            self.rows(f"SELECT id, saga_id, event_id, {snapshot} AS payload FROM dead_letters"),
-            self.rows(f"SELECT {task_columns} FROM sys_pending_tasks"),
-            self.rows(f"SELECT {task_columns} FROM sys_pending_tasks_history"),
+            self.rows("SELECT id, status FROM webhook_delivery_sagas"),
+            self.rows("SELECT id, status, applied_at FROM webhook_delivery_jobs"),
+            self.rows(f"SELECT id, event_id, {snapshot} AS payload FROM dead_letters"),
+            self.rows("SELECT id, biz_key FROM sys_pending_tasks"),
+            self.rows("SELECT id, biz_key FROM sys_pending_tasks_history"),
             self.rows("SELECT actor, action, subject FROM audit_log"),
-            self.rows("SELECT id, event_id, status FROM route_attempts ORDER BY id"),
+            self.rows("SELECT event_id FROM route_attempts"),
             self._stories(),
-            self.rows("SELECT id, subscription_id, kind, url, challenge, outcome FROM endpoint_checks"),
+            self.rows("SELECT id, subscription_id, kind, challenge, outcome FROM endpoint_checks"),
             {row["id"] for row in self.rows("SELECT id FROM subscriptions WHERE verified")},
         )
 
