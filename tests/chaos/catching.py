@@ -105,15 +105,19 @@ def under_fire(kind: str, names: list[str], seed: int) -> bool:
         _say(line)
         if not is_right(name, report):
             _say(str(report))
-        page = PAGE.read_text("utf-8")
-        lines = {one: row for row in _block(page, kind) if (one := row.split("`")[1] if row.startswith("| `") else "")}
-        lines[name] = line
-        ordered = [lines[one] for one in (*CONTROLS, *PLANTS) if one in lines]
-        caught = sum("not noticed" not in lines.get(one, "not noticed") for one in PLANTS)
-        head = _head("planted", "what the checker said", "run", "under fire for")
-        told_first = f"Caught under fire on {kind}: {caught} of {len(PLANTS)}."
-        _write(page, kind, [told_first, "", *head, *ordered])
+        _enter(kind, name, line)
     return all_right
+
+
+def _enter(kind: str, name: str, line: str) -> None:
+    """In place of what the page says of this one so far."""
+    page = PAGE.read_text("utf-8")
+    lines = {row.split("`")[1]: row for row in _block(page, kind) if row.startswith("| `")}
+    lines[name] = line
+    ordered = [lines[one] for one in (*CONTROLS, *PLANTS) if one in lines]
+    caught = sum("not noticed" not in lines.get(one, "not noticed") for one in PLANTS)
+    head = _head("planted", "what the checker said", "run", "under fire for")
+    _write(page, kind, [f"Caught under fire on {kind}: {caught} of {len(PLANTS)}.", "", *head, *ordered])
 
 
 def _head(*names: str) -> list[str]:

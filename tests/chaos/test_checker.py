@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from tests.chaos.checker.calls import check_calls
-from tests.chaos.checker.deliveries import check_deliveries
+from tests.chaos.checker import UNPLANNED, compare
 from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
-from tests.chaos.checker.requests import check_requests
 from tests.chaos.checker.sometimes import count_sometimes
 from tests.chaos.checker.tables import Change, Story, Tables
 from tests.chaos.checker.tasks import TIMED_OUT, check_tasks
+from tidings.telemetry.log_lines import WORDING
 
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 WORKER = "worker:host:11:aa"
@@ -141,9 +140,7 @@ class Case:
         return Tables([row], sagas, jobs, [], tasks, [], audit, routed, stories, checks, self.verified)
 
     def problems(self) -> list[str]:
-        tables = self.tables()
-        checks = (check_deliveries, check_requests, check_tasks, check_calls)
-        return [problem for check in checks for problem in check(self.ledgers, tables)]
+        return compare(self.ledgers, self.tables()).problems
 
 
 def test_a_good_story_has_nothing_wrong_in_it() -> None:
@@ -174,6 +171,30 @@ def test_an_answer_that_came_while_the_server_was_away_was_kept(back: float | No
     case = Case()
     case.ledgers.broken = [Broken("database", 30.2, 40, back=back)]
     assert count_sometimes(case.ledgers, case.tables())["report kept while the database was away"] == kept
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("Traceback (most recent call last):", "in a log: Traceback"),
+        *((f'{{"event": "… {words} …"}}', "in a log: ") for words in UNPLANNED),
+        ('{"event": "job sent", "payload": "canary-1-7"}', "a log tells what it must not"),
+        (f'{{"event": "subscription made", "secret": "{SECRET}"}}', "a log tells what it must not"),
+        ('{"event": "task failed", "error": "Traceback (most recent call last)"}', ""),
+    ],
+)
+def test_a_log_tells_no_secret_no_payload_and_nothing_that_nobody_planned_for(
+    line: str, found: str, tmp_path: Path
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "worker-1.log").write_text(f"{line}\n", encoding="utf-8")
+    problems = Case(Ledgers(tmp_path)).problems()
+    assert [problem.startswith(found) for problem in problems] == [True] * bool(found)
+
+
+@pytest.mark.parametrize("words", UNPLANNED)
+def test_the_product_says_in_these_words_what_nobody_planned_for(words: str) -> None:
+    assert any(words in said for _, said in WORDING.values())
 
 
 def is_job(id: int, new: str) -> Callable[[Change], bool]:
@@ -353,6 +374,10 @@ DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
     "verified for nothing": (lambda case: case.check.update(kind="test"), "no check of it passed"),
     "passed in vain": (lambda case: case.verified.remove(6), "is not verified, and a check of it passed"),
     "verified in silence": (lambda case: case.audited.pop(), "says 0 times that subscription 6 was verified"),
+    "order not audited": (
+        lambda case: case.ledgers.orders.append({"order": "pause", "audited": ["subscription.paused"]}),
+        "has 0 × subscription.paused, and 1 were carried out",
+    ),
     "task never done": (lambda case: case.ledgers.runs.pop(), "no handler has done it"),
 }
 

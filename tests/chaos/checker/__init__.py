@@ -18,7 +18,7 @@ from tests.chaos.checker.tasks import check_tasks
 
 __all__ = ["Verdict", "Witness", "compare", "judge"]
 
-UNPLANNED = ("nobody planned for", "refuses a row", "role crashed")
+UNPLANNED = ("nobody planned for", "refuses a row", "role crashed", "through our fault")
 
 
 @dataclass(frozen=True)
