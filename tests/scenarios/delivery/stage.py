@@ -159,7 +159,7 @@ class Stage:
         """SIGTERM; its exit code."""
         self.processes.remove(process)
         process.terminate()
-        return await asyncio.to_thread(process.wait, 15)
+        return await asyncio.to_thread(process.wait, 30)
 
     async def restart_database(self) -> None:
         """SIGKILL for the server, and up again on the same data."""

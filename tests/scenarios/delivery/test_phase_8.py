@@ -159,7 +159,7 @@ async def test_a_worker_frozen_past_its_lease_changes_nothing_when_it_wakes(stag
     ends = await stage.database.sql("SELECT * FROM webhook_delivery_jobs ORDER BY id")
     hold.set()
     zombie.thaw()
-    await eventually(lambda: LATE in zombie.output, 20, "the late reports")
+    await eventually(lambda: LATE in zombie.output, 30, "the late reports")
     assert await stage.database.sql("SELECT * FROM webhook_delivery_jobs ORDER BY id") == ends
     assert await stage.problems() == []
     assert len(stage.receiver.requests) == 4

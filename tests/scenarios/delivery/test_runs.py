@@ -56,7 +56,7 @@ async def test_a_worker_that_is_told_to_stop_drains_and_causes_no_duplicate(stag
     await stage.until_requests(5)
     stage.processes.remove(worker)
     os.kill(worker.pid, word)
-    assert await asyncio.to_thread(worker.wait, 10) == 0
+    assert await asyncio.to_thread(worker.wait, 30) == 0
     assert "Traceback" not in worker.output
     assert {request.answered for request in stage.receiver.requests} == {200}
     assert await stage.database.value("SELECT COUNT(*) FROM webhook_delivery_jobs WHERE status = 'Leased'") == 0
@@ -75,7 +75,7 @@ async def test_everything_in_one_process_stops_cleanly_also_while_the_database_i
     await stage.until_at_rest()
     stage.database.server.kill()
     try:
-        process.wait_for_line("does not answer|step failed", timeout=20)
+        process.wait_for_line("does not answer|step failed", timeout=30)
         process.terminate()
         assert await asyncio.to_thread(process.wait, 20) == 0
         stage.processes.remove(process)

@@ -86,7 +86,7 @@ async def test_a_zombie_that_wakes_before_it_has_sent_does_not_send(stage: Stage
     await pause(leased_by + lease - time.monotonic())
     hold.set()
     zombie.thaw()
-    await eventually(lambda: LATE in zombie.output, 20, "the late report of the first")
+    await eventually(lambda: LATE in zombie.output, 30, "the late report of the first")
     assert await stage.stop(zombie) == 0
     assert await stage.problems() == []
     assert sorted(stage.arrived().values()) == [1, 2]

@@ -35,7 +35,7 @@ async def outlive_a_lease(stage: Stage, **environment: str) -> dict[str, Any]:
         finished = "SELECT COUNT(*) FROM webhook_delivery_jobs WHERE finished_at IS NOT NULL"
         return LATE in zombie.output or bool(await stage.database.value(finished))
 
-    await eventually(has_reported, 20, "the late report")
+    await eventually(has_reported, 30, "the late report")
     row, *_ = await stage.database.sql("SELECT * FROM webhook_delivery_jobs ORDER BY id")
     second.set()
     await stage.until_at_rest()

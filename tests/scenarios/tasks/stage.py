@@ -71,7 +71,7 @@ class TaskStage(Scene):
         return Counter(task for _, task, _ in self.begun())
 
     def until_begun(self, *expected: tuple[str, int, int]) -> None:
-        wait_until(lambda: self.begun() == [*expected], 15, f"the handlers to begin: {expected}")
+        wait_until(lambda: self.begun() == [*expected], 30, f"the handlers to begin: {expected}")
 
     def release(self, name: str) -> None:
         (self.folder / f"release-{name}").touch()

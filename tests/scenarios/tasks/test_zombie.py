@@ -26,7 +26,7 @@ async def test_a_frozen_worker_that_returns_finds_its_task_ended_by_another(stag
     async def is_rescued() -> bool:
         return bool((await stage.task(task))["status"] == 3)
 
-    await eventually(is_rescued, 20, "the rescue")
+    await eventually(is_rescued, 30, "the rescue")
     rescued = await stage.task(task)
     assert (rescued["version"], rescued["retry_count"]) == (2, 1)
     assert rescued["result_msg"] == "Task timed out (Worker crashed?)"
@@ -37,7 +37,7 @@ async def test_a_frozen_worker_that_returns_finds_its_task_ended_by_another(stag
 
     a.thaw()
     stage.release("a")
-    a.wait_for_line("result of a task came too late", 15)
+    a.wait_for_line("result of a task came too late", 30)
     running = await stage.task(task)
     assert (running["status"], running["version"]) == (1, 3)
     assert running["worker_id"] != claimed["worker_id"]
@@ -47,10 +47,10 @@ async def test_a_frozen_worker_that_returns_finds_its_task_ended_by_another(stag
     async def has_ended() -> bool:
         return bool((await stage.task(task))["status"] == 2)
 
-    await eventually(has_ended, 15, "B's result")
+    await eventually(has_ended, 30, "B's result")
     for process in (a, b, rescuer):
         process.terminate()
-        assert process.wait(15) == 0
+        assert process.wait(30) == 0
     ended = await stage.task(task)
     assert (ended["version"], ended["retry_count"], ended["result_msg"]) == (4, 1, "OK")
     assert stage.begun() == [("a", task, 1), ("b", task, 2)]
@@ -63,7 +63,7 @@ async def test_a_poisonous_task_kills_max_retries_and_one_worker_and_no_more(sta
     crashes = 0
     while (await stage.task(task))["status"] in (0, 3):
         worker = stage.run("task-worker", f"w{crashes}")
-        assert worker.wait(20) == -signal.SIGABRT
+        assert worker.wait(30) == -signal.SIGABRT
         crashes += 1
         await stage.grow_silent(task)
         assert (await rescuer.step()).tasks == 1
@@ -82,5 +82,5 @@ async def test_a_worker_that_is_told_to_stop_lets_its_handlers_end(stage: TaskSt
     worker.terminate()
     (later,) = await stage.submit("WAIT")
     stage.release("a")
-    assert worker.wait(15) == 0
+    assert worker.wait(30) == 0
     assert ((await stage.task(task))["status"], (await stage.task(later))["status"]) == (2, 0)
