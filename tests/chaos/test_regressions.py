@@ -78,8 +78,8 @@ async def fall_silent(engine: Database, waited: list[float]) -> None:
     limit = {"postgresql": "idle_in_transaction_session_timeout = '1s'", "mysql": "idle_transaction_timeout = 1"}
     async with silent.transaction() as transaction:
         await transaction.command(f"SET {limit[engine.family]}")
-        await transaction.rows(LOCK)
         began = time.monotonic()
+        await transaction.rows(LOCK)
         async with other.transaction() as waiting:
             await waiting.rows(LOCK)
         waited.append(time.monotonic() - began)
