@@ -12,9 +12,10 @@ from tests.support.database import SERVERS
 ENGINES = ("postgresql", "mariadb")
 
 
-def parser_of(program: str, what: str) -> argparse.ArgumentParser:
+def parser_of(program: str, what: str, *, of_engines: bool = True) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m bench.{program}", description=what)
-    parser.add_argument("--engine", choices=ENGINES, help="measure this one only")
+    if of_engines:
+        parser.add_argument("--engine", choices=ENGINES, help="measure this one only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
     return parser
 

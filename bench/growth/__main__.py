@@ -123,17 +123,18 @@ def row(one: Line) -> Sequence[str]:
 def verdicts(engine: str, found: Sequence[Line]) -> list[Verdict]:
     """Of the longest backlog: each step with each number of subscriptions, by time or CPU, whichever grew more."""
     longest = max(one.size for one in found)
-    worst = [one for one in found if one.size == longest]
-    judged = []
-    for one in worst:
-        judged += judge(f"{engine}, {one.step}, {one.subscriptions:,}", [(GROWTH, one.ratio)])
-    return judged
+    return [
+        verdict
+        for one in found
+        if one.size == longest
+        for verdict in judge(f"{engine}, {one.step}, {one.subscriptions:,}", [(GROWTH, one.ratio)])
+    ]
 
 
 def main() -> None:
     parser = parser_of("growth", "Measures whether steps grow dearer with the backlog.")
-    parser.add_argument("--sizes", type=_numbers, default=SIZES, help="of the backlog, ascending, with commas between")
-    parser.add_argument("--subscriptions", type=_numbers, default=SUBSCRIPTIONS, help="how many there are")
+    parser.add_argument("--sizes", type=numbers, default=SIZES, help="of the backlog, ascending, with commas between")
+    parser.add_argument("--subscriptions", type=numbers, default=SUBSCRIPTIONS, help="how many there are")
     parser.add_argument("--rounds", type=int, default=40, help="in which each step is taken once")
     options = parser.parse_args()
     figures: dict[str, Any] = {}
@@ -151,7 +152,7 @@ def main() -> None:
     write_json(options.json, figures | {"targets": as_json(judged)})
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number.replace("_", "")) for number in text.split(","))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from bench.engines import parser_of, write_json
-from bench.peers.racing import AS_USED, PEERS, Racer, ours, peer
+from bench.peers.racing import AS_USED, PEERS, SINGLY, Racer, ours, peer
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import PEERS as TARGETS
@@ -29,9 +29,9 @@ def race(tasks: int, singly: int, peers: Sequence[str]) -> list[Racer]:
         found = run_in_loop(ours(database, tasks, singly))
         for name in peers:
             say(name)
-            one = peer(database, name, tasks, singly)
-            found += [one] if one else []
-            if one is None:
+            if one := peer(database, name, tasks, singly):
+                found.append(one)
+            else:
                 say(f"{name} can't be run here: it needs Node and npm")
     return found
 
@@ -59,9 +59,9 @@ def verdicts(found: Sequence[Racer]) -> list[Verdict]:
 
 
 def main() -> None:
-    parser = parser_of("peers", "Measures our queue of tasks beside others.")
+    parser = parser_of("peers", "Measures our queue of tasks beside others.", of_engines=False)
     parser.add_argument("--tasks", type=int, default=50_000, help="for each that is fast enough")
-    parser.add_argument("--singly", type=int, default=500, help="how many of them are enqueued one by one")
+    parser.add_argument("--singly", type=int, default=SINGLY, help="how many of them are enqueued one by one")
     parser.add_argument("--peer", choices=[*PEERS], action="append", help="only this one; repeat it for more")
     options = parser.parse_args()
     found = race(options.tasks, options.singly, options.peer or [*PEERS])

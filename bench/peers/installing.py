@@ -1,6 +1,5 @@
 """Fetches the peers, of the versions that were measured, into a folder that is not part of the project."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,8 @@ def python() -> Path:
     folder = FOLDER / "python"
     if not _is_installed(folder, PYTHON_PACKAGES):
         venv.create(folder, with_pip=True, clear=True)
-        _run([str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *PYTHON_PACKAGES])
+        pip = [str(folder / "bin" / "python"), "-m", "pip"]
+        subprocess.run([*pip, "install", "-q", *PYTHON_PACKAGES], check=True)
         _mark(folder, PYTHON_PACKAGES)
     return folder / "bin" / "python"
 
@@ -32,7 +32,8 @@ def node_folder() -> Path | None:
     if not _is_installed(folder, NODE_PACKAGES):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *NODE_PACKAGES])
+        npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder)]
+        subprocess.run([*npm, *NODE_PACKAGES], check=True)
         _mark(folder, NODE_PACKAGES)
     return folder
 
@@ -44,7 +45,3 @@ def _is_installed(folder: Path, packages: tuple[str, ...]) -> bool:
 
 def _mark(folder: Path, packages: tuple[str, ...]) -> None:
     (folder / _INSTALLED).write_text("\n".join(packages))
-
-
-def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, env=dict(os.environ))

@@ -21,6 +21,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 HANDLERS = "bench.tasks.handlers"
 PEERS = {"graphile-worker": 100_000, "pgqueuer": 100_000, "procrastinate": 5_000}
 """And how many tasks each is given at most: as many as end within a minute or so."""
+SINGLY = 500
 OURS, AS_USED = "tidings", "tidings, as users run it"
 
 
@@ -36,7 +37,7 @@ class Racer:
     drain: float
 
 
-async def ours(database: Database, tasks: int, singly: int) -> list[Racer]:
+async def ours(database: Database, tasks: int, singly: int = SINGLY) -> list[Racer]:
     """A worker in this process, to which nobody listens; then a process with log, metrics and all."""
     single, bulk, drain = await measure(database, tasks, min(singly, tasks // 2), all_cases=False)
     bare = Racer(OURS, tidings.__version__, tasks, single.rate, bulk.rate, drain.rate)
@@ -66,16 +67,11 @@ async def _drained_by_a_process(database: Database, tasks: int) -> float:
 
 def peer(database: Database, name: str, most: int, singly: int) -> Racer | None:
     """None where it can't be run here."""
-    tasks = min(PEERS[name], most)
-    program = PROGRAMS / f"with_{name.replace('-', '_')}"
-    folder: Path | None = Path.cwd()
-    if name == "graphile-worker":
-        folder = installing.node_folder()
-        command = ["node", f"{program}.mjs"]
-    else:
-        command = [str(installing.python()), f"{program}.py"]
-    if folder is None:
+    how = _command(name)
+    if how is None:
         return None
+    command, folder = how
+    tasks = min(PEERS[name], most)
     made = asyncio.run(_make_database(database, name.replace("-", "_")))
     ended = subprocess.run(
         [*command, made, str(tasks), str(min(singly, tasks // 2))],
@@ -88,6 +84,15 @@ def peer(database: Database, name: str, most: int, singly: int) -> Racer | None:
         sys.exit(f"{name} failed:\n{ended.stdout}{ended.stderr}")
     found = json.loads(ended.stdout.splitlines()[-1])
     return Racer(name, found["version"], tasks, found["single"], found["bulk"], found["drain"])
+
+
+def _command(name: str) -> tuple[list[str], Path] | None:
+    """What runs it, and in which folder."""
+    program = PROGRAMS / f"with_{name.replace('-', '_')}"
+    if name != "graphile-worker":
+        return [str(installing.python()), f"{program}.py"], Path.cwd()
+    folder = installing.node_folder()
+    return (["node", f"{program}.mjs"], folder) if folder else None
 
 
 async def _make_database(database: Database, name: str) -> str:
