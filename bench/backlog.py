@@ -15,7 +15,7 @@ SAGAS, JOBS, TASKS = "webhook_delivery_sagas", "webhook_delivery_jobs", "sys_pen
 TABLES = ("events", "route_attempts", SAGAS, JOBS, TASKS, "subscriptions", "delivery_lanes")
 LONG_AGO = "2020-01-01"
 _AT_ONCE = 100_000
-_FEW = _SUBSCRIPTIONS_AT_ONCE = 1_000
+_MOST_LISTED = 1_000
 
 
 class Backlog:
@@ -29,18 +29,17 @@ class Backlog:
     async def run(self, text: str) -> list[tuple[Any, ...]]:
         return await self._owner.run(text)
 
-    async def subscribe(self, urls: Sequence[str], types: Sequence[str] = (), in_flight: int | None = None) -> None:
+    async def subscribe(self, urls: Sequence[str], types: Sequence[str] = ()) -> None:
         """One subscription for each URL, with a secret; to everything, or each to the type in the same place."""
         vault, rows = Vault([KEY]), []
         for number, url in enumerate(urls, 1):
             sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0)
             wanted = types[number - 1] if types else "*"
-            limit = "NULL" if in_flight is None else str(in_flight)
-            rows.append(f"('{wanted}', '{url}', true, true, {limit}, {self._words.binary(sealed)})")
-        for first in range(0, len(rows), _SUBSCRIPTIONS_AT_ONCE):
+            rows.append(f"('{wanted}', '{url}', true, true, {self._words.binary(sealed)})")
+        for first in range(0, len(rows), _MOST_LISTED):
             await self.run(
-                "INSERT INTO subscriptions (event_type, callback_url, active, verified, max_in_flight, secrets)"
-                f" VALUES {', '.join(rows[first : first + _SUBSCRIPTIONS_AT_ONCE])}"
+                "INSERT INTO subscriptions (event_type, callback_url, active, verified, secrets)"
+                f" VALUES {', '.join(rows[first : first + _MOST_LISTED])}"
             )
         await self.run("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
 
@@ -50,7 +49,7 @@ class Backlog:
 
     async def add_events(self, count: int, kinds: int = 1) -> None:
         """Of so many types, in turn: `kind-0` and so on."""
-        if count <= _FEW:
+        if count <= _MOST_LISTED:
             # As a list: MariaDB draws more numbers than it needs for a SELECT, and what is left are holes for a router.
             rows = ", ".join(f"('kind-{number % kinds}', '{PAYLOAD}')" for number in range(count))
             await self.run(f"INSERT INTO events (event_type, payload) VALUES {rows}")

@@ -1,23 +1,22 @@
 """The product's own processes, as users run them: one for each role, default logging into a file, metrics on."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.payload import ADMIN_KEY, KEY
+from bench.ports import LOOPBACK, free_port, listens
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 from tidings.flow import OWNER
 
-LOOPBACK = "127.0.0.1"
-API, CLEANER = "api", "cleaner"
+API = "api"
 PROGRAM = "tidings"
 
 
@@ -73,6 +72,8 @@ async def running(
 def _started(
     group: Group, folder: Path, environment: Mapping[str, str], profiles: Path | None
 ) -> subprocess.Popen[bytes]:
+    if profiles:
+        profiles.mkdir(parents=True, exist_ok=True)
     several = ["--processes", str(group.processes)] if group.processes > 1 else []
     profiled = ["-m", "cProfile", "-o", str(profiles / group.name)] if profiles else []
     command = [sys.executable, *profiled, "-m", group.program, "run", *group.roles, *several, *group.options]
@@ -100,15 +101,3 @@ def _environment(database: Database) -> dict[str, str]:
 async def _is_present(owner: Session, wanted: int) -> bool:
     ((count,),) = await owner.run("SELECT COUNT(*) FROM worker_presence")
     return bool(count >= wanted)
-
-
-def listens(port: int) -> bool:
-    with suppress(OSError):
-        socket.create_connection((LOOPBACK, port), timeout=1).close()
-        return True
-    return False
-
-
-def free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as free:
-        return int(free.getsockname()[1])

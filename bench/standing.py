@@ -1,19 +1,19 @@
 """An installation whose roles are up and have nothing to do, and an endpoint that notes when a request comes."""
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 
-from bench.payload import ADMIN_KEY, KEY, SECRET
+from bench.backlog import filling
+from bench.payload import ADMIN_KEY, KEY
+from bench.ports import LOOPBACK, free_port, listens
 from bench.sink import Answering
 from tests.support.database import Database
 from tests.support.processes import Process, tidings
 from tests.support.waiting import eventually
-from tidings.vault import Vault, seal_secret
 
-LOOPBACK = "127.0.0.1"
+API_PORT = free_port()
 
 Arrivals = asyncio.Queue[float]
 
@@ -40,15 +40,9 @@ async def endpoint() -> AsyncIterator[tuple[int, Arrivals]]:
 
 async def prepare(database: Database, port: int) -> None:
     """One subscription to everything, one route, open gates."""
-    sealed = seal_secret(Vault([KEY]), 1, SECRET, created_at=0, overlap=0).hex()
-    secret = f"'\\x{sealed}'" if database.family == "postgresql" else f"x'{sealed}'"
-    await database.sql(
-        "INSERT INTO subscriptions (event_type, callback_url, active, verified, secrets)"
-        f" VALUES ('*', 'http://{LOOPBACK}:{port}/', true, true, {secret})"
-    )
-    await database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
-    for gate in ("routing", "router:default"):
-        await database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
+    async with filling(database) as backlog:
+        await backlog.subscribe([f"http://{LOOPBACK}:{port}/"])
+        await backlog.open_gates()
 
 
 @asynccontextmanager
@@ -69,7 +63,7 @@ async def running(
         try:
             await eventually(are_there, 60, "every role")
             if any("api" in roles for roles in groups):
-                await eventually(_is_served, 60, "the API")
+                await eventually(lambda: listens(API_PORT), 60, "the API")
             yield processes
         except BaseException:
             print(*(process.output for process in processes), sep="\n")
@@ -78,19 +72,6 @@ async def running(
             process.terminate()
         for process in processes:
             await asyncio.to_thread(process.wait, 30)
-
-
-async def _is_served() -> bool:
-    with suppress(OSError):
-        _, writer = await asyncio.open_connection(LOOPBACK, API_PORT)
-        writer.close()
-        return True
-    return False
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def environment(database: Database) -> dict[str, str]:
@@ -103,6 +84,3 @@ def environment(database: Database) -> dict[str, str]:
         "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIDINGS_LOG_LEVEL": "error",
     }
-
-
-API_PORT = _free_port()

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-POSTGRESQL, MARIADB = "postgresql", "mariadb"
-
 
 @dataclass(frozen=True)
 class Target:

@@ -6,6 +6,9 @@ from functools import cache
 from tidings.db.dialect import Dialect
 from tidings.db.statements import Statement, load_statements
 
+TOKEN = 4_611_686_018_427_387_905
+"""Of every lease, as large as real ones are."""
+
 
 @cache
 def statements_of(package: str, dialect: Dialect) -> Mapping[str, Statement]:

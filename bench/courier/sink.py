@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import trustme
 
+from bench.ports import LOOPBACK, free_ports, listens
 from bench.sink import Answering
 from tests.support.waiting import wait_until
 
@@ -38,6 +38,9 @@ class Sink(NamedTuple):
     authority: Path
     pid: int
 
+    def url(self, scheme: str) -> str:
+        return self.https if scheme == "https" else self.http
+
 
 @contextmanager
 def running(kind: str) -> Iterator[Sink]:
@@ -49,9 +52,9 @@ def running(kind: str) -> Iterator[Sink]:
         here = Path(directory)
         here.chmod(0o755)
         authority = trustme.CA()
-        authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(here / "pem")
+        authority.issue_cert(LOOPBACK).private_key_and_cert_chain_pem.write_to_path(here / "pem")
         authority.cert_pem.write_to_path(here / "authority.pem")
-        ports = _free_ports(2)
+        ports = free_ports(2)
         if nginx is None or kind == "python":
             name, command = "python", [sys.executable, "-m", "bench.courier.sink", *map(str, ports), str(here / "pem")]
         else:
@@ -60,38 +63,22 @@ def running(kind: str) -> Iterator[Sink]:
         process = subprocess.Popen(command)
         try:
             for port in ports:
-                wait_until(lambda port=port: _listens(port), what="the sink")
+                wait_until(lambda port=port: listens(port), what="the sink")
             trusted = ssl.create_default_context()
             authority.configure_trust(trusted)
-            http, https = f"http://127.0.0.1:{ports[0]}/hook", f"https://127.0.0.1:{ports[1]}/hook"
+            http, https = f"http://{LOOPBACK}:{ports[0]}/hook", f"https://{LOOPBACK}:{ports[1]}/hook"
             yield Sink(name, http, https, trusted, here / "authority.pem", process.pid)
         finally:
             process.terminate()
             process.wait(10)
 
 
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
-
-
 async def _serve(http: int, https: int, pem: str) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     loop = asyncio.get_running_loop()
-    await loop.create_server(Answering, "127.0.0.1", http)
-    await loop.create_server(Answering, "127.0.0.1", https, ssl=context)
+    await loop.create_server(Answering, LOOPBACK, http)
+    await loop.create_server(Answering, LOOPBACK, https, ssl=context)
     await asyncio.Event().wait()
 
 

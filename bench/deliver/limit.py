@@ -8,12 +8,8 @@ that number by the time until both have ended, with the batch and the sessions t
 
 import asyncio
 import datetime
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -21,10 +17,10 @@ from typing import Any
 
 from bench.backlog import Backlog, filling
 from bench.courier.sink import Sink
-from bench.payload import ADMIN_KEY
-from bench.product import LOOPBACK
+from bench.ports import LOOPBACK
+from bench.sending import bare_client, finish
 from bench.usage import MICROSECONDS, Usage
-from bench.writing import statements_of
+from bench.writing import TOKEN, statements_of
 from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
@@ -33,17 +29,15 @@ from tidings.decisions.advancing import Completed
 from tidings.decisions.tallying import Tallied, tally
 from tidings.flow import OWNER
 
-CONNECTIONS = 64
 # Sagas in a batch, and sessions at once. Which is best depends on engine and machine, so all are tried.
 TRIES = tuple(product((500, 2_000), (1, 2)))
 EXCERPT = b"ok\n"
-TOKEN = 4_611_686_018_427_387_905
 _ROUTER, _ORCHESTRATOR = "tidings.roles.router", "tidings.roles.orchestrator"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Deliveries in a second, of both together and of each alone, and CPU by process in µs for each of them."""
+    """Deliveries in a second, of both and of each until its own end, and CPU by process in µs for each of them."""
 
     rate: float
     batch: int
@@ -66,7 +60,7 @@ async def _try(
         events = await _prepare(backlog, fan_out, deliveries)
         engine = await database.open(OWNER, size=sessions)
         try:
-            with bare_client("webhooks", _url(sink, scheme), deliveries, sink) as client:
+            with bare_client("webhooks", sink.url(scheme), deliveries, authority=sink.authority) as client:
                 usage = Usage({"database": database.server.pid, "sink": sink.pid, "client": client.pid})
                 own, began = time.process_time(), time.perf_counter()
                 requests = asyncio.create_task(asyncio.to_thread(finish, client))
@@ -83,41 +77,12 @@ async def _try(
     return Limit(deliveries / seconds, batch, sessions, *rates, cpu)
 
 
-def _url(sink: Sink, scheme: str) -> str:
-    return sink.https if scheme == "https" else sink.http
-
-
 async def _prepare(backlog: Backlog, fan_out: int, deliveries: int) -> list[int]:
     """The events that are to be delivered."""
     await backlog.subscribe([f"http://{LOOPBACK}/{number}" for number in range(fan_out)])
     await backlog.add_events(deliveries // fan_out)
     await backlog.run("INSERT INTO route_worker_cursors (worker_name) VALUES ('default')")
     return [int(id) for (id,) in await backlog.run("SELECT id FROM events ORDER BY id")]
-
-
-@contextmanager
-def bare_client(
-    kind: str, url: str, count: int, sink: Sink | None = None, connections: int = CONNECTIONS, warm_up: int = 0
-) -> Iterator[subprocess.Popen[str]]:
-    """Ready to send; `finish` lets it."""
-    environment = {**os.environ, "TIDINGS_ADMIN_KEY": ADMIN_KEY}
-    if sink is not None:
-        environment["SSL_CERT_FILE"] = str(sink.authority)
-    command = [sys.executable, "-m", "bench.bare_client", kind, url, str(count), str(connections), str(warm_up)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as client:
-        assert client.stdout is not None
-        assert client.stdout.readline() == "ready\n"
-        yield client
-
-
-def finish(client: subprocess.Popen[str]) -> float:
-    """All of its requests; how many seconds they took."""
-    assert client.stdin is not None
-    assert client.stdout is not None
-    client.stdin.write("go\n")
-    client.stdin.flush()
-    return float(client.stdout.readline())
 
 
 async def _write_all(engine: Engine, events: Sequence[int], fan_out: int, batch: int, sessions: int) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from bench.backlog import JOBS, SAGAS, Backlog, filling
 from bench.bare_client import EVENTS_AT_ONCE
 from bench.courier.sink import Sink
-from bench.deliver.limit import bare_client, finish
 from bench.journal import written
 from bench.product import API, PROGRAM, Group, Running, running
+from bench.sending import bare_client, finish
 from bench.usage import MICROSECONDS, Usage
 from tests.support.database import Database
 from tests.support.sessions import connect
@@ -88,7 +88,7 @@ async def deliver(
     async with AsyncExitStack() as stack:
         backlog = await stack.enter_async_context(filling(database))
         stack.push_async_callback(database.empty)
-        await backlog.subscribe([f"{_url(sink, case)}/{number}" for number in range(case.fan_out)])
+        await backlog.subscribe([f"{sink.url(case.scheme)}/{number}" for number in range(case.fan_out)])
         if not case.ingest:
             await backlog.add_events(events)
             await backlog.tidy()
@@ -152,7 +152,3 @@ def _publisher(case: Case, product: Running, events: int) -> Iterator[subprocess
         return
     with bare_client("events", product.api, events // EVENTS_AT_ONCE, connections=PUBLISHING_CONNECTIONS) as client:
         yield client
-
-
-def _url(sink: Sink, case: Case) -> str:
-    return sink.https if case.scheme == "https" else sink.http

@@ -13,6 +13,7 @@ import uvloop
 
 from bench.engines import engines, parser_of, write_json
 from bench.growth.course import BATCH, STEPS, Cost, Course
+from bench.quantiles import lower_quartile
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import GROWTH, Verdict, as_json, judge
@@ -100,10 +101,7 @@ def lines(short: Course, long: Course, reads: Mapping[str, Reads]) -> list[Line]
 
 
 def _typical(costs: Sequence[Cost]) -> Cost:
-    def quartile(values: list[float]) -> float:
-        return sorted(values)[len(values) // 4]
-
-    return Cost(quartile([one.wall for one in costs]), quartile([one.cpu for one in costs]))
+    return Cost(lower_quartile(one.wall for one in costs), lower_quartile(one.cpu for one in costs))
 
 
 def row(one: Line) -> Sequence[str]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from bench.guards.measuring import Meter
 from bench.payload import PAYLOAD
-from bench.writing import statements_of
+from bench.writing import TOKEN, statements_of
 from tests.support.database import Database
 from tidings.db.engine import Engine
 from tidings.db.session import Row
@@ -29,7 +29,6 @@ STATEMENTS = (
 )
 TRANSACTIONS = ("publish", "route", "start", "lease", "report", "apply")
 _EXCERPT = b'{"received": true}'
-_TOKEN = 4_611_686_018_427_387_905
 
 Stage = Callable[[], Awaitable[None]]
 Ask = Callable[..., Awaitable[Sequence[Row]]]
@@ -74,11 +73,11 @@ class Delivery:
     async def lease(self) -> None:
         async with self._transaction("lease", "job_worker") as ask:
             self._jobs = _ids(await ask("lock_pending_jobs", batch=BATCH))
-            await ask("lease_jobs", ids=self._jobs, seconds=60.0, worker="bench", token=_TOKEN)
+            await ask("lease_jobs", ids=self._jobs, seconds=60.0, worker="bench", token=TOKEN)
 
     async def report(self) -> None:
         async with self._transaction("report", "job_worker") as ask:
-            await ask("report_jobs", ids=self._jobs, token=_TOKEN, duration=12, excerpt=_EXCERPT)
+            await ask("report_jobs", ids=self._jobs, token=TOKEN, duration=12, excerpt=_EXCERPT)
 
     async def apply(self) -> None:
         async with self._transaction("apply", "saga_orchestrator") as ask:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.quantiles import lower_quartile
+
 _RESAMPLES = 400
 
 
@@ -74,8 +76,4 @@ def compare(cheaper: Series, dearer: Series) -> Comparison:
 
 
 def _typical(series: Series, rounds: Sequence[int]) -> float:
-    return sum(_lower_quartile([costs[number] for number in rounds]) for costs in series.values())
-
-
-def _lower_quartile(values: list[float]) -> float:
-    return sorted(values)[len(values) // 4]
+    return sum(lower_quartile([costs[number] for number in rounds]) for costs in series.values())

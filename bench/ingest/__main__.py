@@ -15,6 +15,7 @@ import uvloop
 from bench.engines import engines, parser_of, write_json
 from bench.ingest.cases import CASES, Case, Turn
 from bench.ingest.over_http import Compared, compare
+from bench.quantiles import quantile
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import INGEST, Verdict, as_json, judge
@@ -41,12 +42,12 @@ async def measure_case(case: Case, database: Database, seconds: float) -> dict[s
     async with case.open(database, case.clients) as turns:
         await repeat(turns, min(WARM_UP, seconds))
         started = time.perf_counter()
-        took = sorted(await repeat(turns, seconds))
+        took = await repeat(turns, seconds)
         spent = time.perf_counter() - started
     return {
         "events_per_second": round(len(took) * case.events_a_turn / spent, 1),
-        "p50_ms": round(took[len(took) // 2] * 1000, 2),
-        "p99_ms": round(took[len(took) * 99 // 100] * 1000, 2),
+        "p50_ms": round(quantile(took, 0.5) * 1000, 2),
+        "p99_ms": round(quantile(took, 0.99) * 1000, 2),
     }
 
 

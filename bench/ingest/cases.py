@@ -2,17 +2,14 @@
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import asyncmy
-import asyncpg
-
 import tidings
+from bench.own_connection import Execute, own_connection
 from bench.payload import PAYLOAD
 from tests.support.database import Database
-from tidings.db.address import read_address
 from tidings.model.event import NewEvent
 from tidings.roles.ingest.service import Ingest
 
@@ -52,11 +49,8 @@ async def in_own_transactions(database: Database, clients: int) -> AsyncIterator
     """Each client has a connection, and writes a row of its own business with each event."""
     await database.sql("CREATE SCHEMA IF NOT EXISTS app", "admin")
     await database.sql("CREATE TABLE IF NOT EXISTS app.orders (id char(32) PRIMARY KEY)", "admin")
-    connections = [await _CONNECT[database.kind](database.admin_url) for _ in range(clients)]
 
-    def turn_of(connection: Any) -> Turn:
-        execute = _EXECUTE[database.kind](connection)
-
+    def turn_of(connection: Any, execute: Execute) -> Turn:
         async def turn() -> None:
             key = uuid.uuid4().hex
             await execute("BEGIN")
@@ -66,31 +60,10 @@ async def in_own_transactions(database: Database, clients: int) -> AsyncIterator
 
         return turn
 
-    yield [turn_of(connection) for connection in connections]
-    for connection in connections:
-        connection.terminate() if database.family == "postgresql" else connection.close()
+    async with AsyncExitStack() as stack:
+        opened = [await stack.enter_async_context(own_connection(database.admin_url)) for _ in range(clients)]
+        yield [turn_of(*one) for one in opened]
 
-
-async def _connect_mariadb(url: str) -> Any:
-    address = read_address(url)
-    return await asyncmy.connect(
-        host=address.host, port=address.port, user=address.user, password=address.password, autocommit=True
-    )
-
-
-def _execute_mariadb(connection: Any) -> Callable[[str], Awaitable[object]]:
-    async def execute(text: str) -> None:
-        async with connection.cursor() as cursor:
-            await cursor.execute(text)
-
-    return execute
-
-
-_CONNECT: dict[str, Callable[[str], Awaitable[Any]]] = {"postgresql": asyncpg.connect, "mariadb": _connect_mariadb}
-_EXECUTE: dict[str, Callable[[Any], Callable[[str], Awaitable[object]]]] = {
-    "postgresql": lambda connection: connection.execute,
-    "mariadb": _execute_mariadb,
-}
 
 CASES = (
     Case("single, 64 clients", 64, 1, lambda database, clients: through_the_service(database, clients, 1)),

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench.bare_client import EVENTS_AT_ONCE
-from bench.deliver.limit import bare_client, finish
 from bench.payload import PAYLOAD
-from bench.product import API, LOOPBACK, Group, free_port, listens, running
+from bench.ports import LOOPBACK, free_port, listens
+from bench.product import API, Group, running
+from bench.sending import bare_client, finish
 from tests.support.database import Database
 from tests.support.waiting import wait_until
 from tidings.db.statements import load_statements

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from bench.backlog import Backlog, filling
 from bench.courier.sink import running as sink_running
 from bench.deliver.run import Case, deliver, groups
-from bench.product import LOOPBACK, running
+from bench.ports import LOOPBACK
+from bench.product import running
+from bench.quantiles import quantile
 from bench.showing import say
 from tests.support.database import Database
 
@@ -50,10 +52,10 @@ async def measure_half_load(database: Database, seconds: float, deliveries: int 
                 _report(endpoint)
                 published = await _publish(backlog, most / 2, seconds)
                 await asyncio.sleep(COOL_DOWN)
-                took = sorted(1000 * one for one in _report(endpoint))
+                took = [1000 * one for one in _report(endpoint)]
         await database.empty()
-    worst, p50, p99 = took[-1], took[len(took) // 2], took[len(took) * 99 // 100]
-    return HalfLoad(database.kind, most, published / seconds, p50, p99, worst, len(took))
+    p50, p99 = quantile(took, 0.5), quantile(took, 0.99)
+    return HalfLoad(database.kind, most, published / seconds, p50, p99, max(took), len(took))
 
 
 async def _publish(backlog: Backlog, rate: float, seconds: float) -> int:

@@ -4,17 +4,15 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import aiohttp
-import asyncmy
-import asyncpg
 
 import tidings
+from bench.own_connection import own_connection
 from bench.payload import ADMIN_KEY
-from bench.standing import API_PORT, LOOPBACK
+from bench.ports import LOOPBACK
+from bench.standing import API_PORT
 from tests.support.database import Database
-from tidings.db.address import read_address
 
 WRITER = "event_ingest_writer"
 PAYLOAD = '{"order": 4711, "amount": "12.50"}'
@@ -41,29 +39,12 @@ async def by_api(database: Database) -> AsyncIterator[Publish]:
 
 @asynccontextmanager
 async def by_transaction(database: Database) -> AsyncIterator[Publish]:
-    connection, execute = await _connect(database)
+    async with own_connection(database.url(WRITER)) as (connection, execute):
 
-    async def publish() -> float:
-        await execute("BEGIN")
-        await tidings.publish(connection, "order.paid", PAYLOAD, schema=database.names.schema)
-        await execute("COMMIT")
-        return time.perf_counter()
+        async def publish() -> float:
+            await execute("BEGIN")
+            await tidings.publish(connection, "order.paid", PAYLOAD, schema=database.names.schema)
+            await execute("COMMIT")
+            return time.perf_counter()
 
-    yield publish
-    connection.terminate() if database.family == "postgresql" else connection.close()
-
-
-async def _connect(database: Database) -> tuple[Any, Callable[[str], Awaitable[object]]]:
-    if database.family == "postgresql":
-        connection = await asyncpg.connect(database.url(WRITER))
-        return connection, connection.execute
-    address = read_address(database.url(WRITER))
-    connection = await asyncmy.connect(
-        host=address.host, port=address.port, user=address.user, password=address.password, autocommit=True
-    )
-
-    async def execute(text: str) -> object:
-        async with connection.cursor() as cursor:
-            return await cursor.execute(text)
-
-    return connection, execute
+        yield publish

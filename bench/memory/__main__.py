@@ -8,7 +8,6 @@ had in memory.
 import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,9 +16,9 @@ import uvloop
 from bench.backlog import filling
 from bench.courier.sink import Sink
 from bench.courier.sink import running as sink_running
-from bench.deliver.limit import bare_client, finish
 from bench.engines import engines, parser_of, write_json
 from bench.product import Group, Running, running
+from bench.sending import bare_client, finish
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import MEMORY, Verdict, as_json, judge
@@ -60,8 +59,7 @@ async def measure(engine: str, backlog: int, seconds: float) -> list[Found]:
 
 async def fill(database: Database, sink: Sink, engine: str, size: int) -> None:
     say(f"{engine}: filling in {size:,} of everything")
-    async with AsyncExitStack() as stack:
-        backlog = await stack.enter_async_context(filling(database))
+    async with filling(database) as backlog:
         await backlog.subscribe([f"{sink.http}/{number}" for number in range(SUBSCRIPTIONS)])
         await backlog.add_events(size)
         await backlog.add_sagas(size, SUBSCRIPTIONS)

@@ -1,11 +1,12 @@
 """The cases: good endpoints alone, beside hanging ones, beside a paused one; and one endpoint that comes back."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.noisy.sink import TENTH
+from bench.backlog import SAGAS
+from bench.noisy.sink import TENTHS
 from bench.noisy.stage import Stage, stage
+from bench.quantiles import quantile
 from tests.support.database import Database
 from tests.support.engine_words import Words
 
@@ -79,8 +80,8 @@ async def measure(database: Database, case: Case, backlog: int, seconds: float, 
             case.name,
             backlog if case.bad else 0,
             busy["good"] / busy["seconds"],
-            _part(slow["latencies"], 0.5),
-            _part(slow["latencies"], 0.99),
+            quantile(slow["latencies"], 0.5),
+            quantile(slow["latencies"], 0.99),
             sum(found["bad"] for found in (slow, before, busy)),
             max(found["most_bad_at_once"] for found in (slow, before, busy)),
             one.most_memory,
@@ -103,18 +104,13 @@ async def come_back(database: Database, backlog: int, seconds: float, timeout: f
             await asyncio.sleep(seconds)
             found = await one.report()
         tenths = dict(found["timeline"])
-        rates = [sum(tenths.get(at + tenth, 0) for tenth in range(TENTH)) for at in range(round(seconds - 1) * TENTH)]
-        full = sorted(rates)[len(rates) * 9 // 10]
-        reached = next(at for at, rate in enumerate(rates) if rate >= 0.9 * full) + TENTH
-        return ComeBack(backlog, reached / TENTH, full, rates[0], one.most_memory)
+        rates = [sum(tenths.get(at + tenth, 0) for tenth in range(TENTHS)) for at in range(round(seconds - 1) * TENTHS)]
+        full = quantile(rates, 0.9)
+        reached = next(at for at, rate in enumerate(rates) if rate >= 0.9 * full) + TENTHS
+        return ComeBack(backlog, reached / TENTHS, full, rates[0], one.most_memory)
 
 
 async def _analyse(one: Stage) -> None:
     """As a server does by itself after a while."""
-    for table in ("events", "subscriptions", "webhook_delivery_sagas"):
+    for table in ("events", "subscriptions", SAGAS):
         await one.run(Words(one.database).analyse(table))
-
-
-def _part(values: Sequence[float], part: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(int(len(ordered) * part), len(ordered) - 1)] if ordered else float("nan")

@@ -15,7 +15,8 @@ import uvloop
 
 from bench.sink import ANSWER, END, LENGTH
 
-TENTH = 10
+TENTHS = 10
+"""Of a second, in each of which requests are counted."""
 
 
 class Tally:
@@ -71,7 +72,7 @@ class Endpoint(asyncio.Protocol):
         tally = self._tally
         if is_bad:
             tally.bad += 1
-            tally.timeline[int((time.time() - tally.began) * TENTH)] += 1
+            tally.timeline[int((time.time() - tally.began) * TENTHS)] += 1
             if not tally.is_up:
                 self._hanging += 1
                 tally.bad_at_once += 1

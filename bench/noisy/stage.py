@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from bench.backlog import SAGAS
 from bench.payload import KEY, SECRET
 from tests.support.database import Database
 from tests.support.engine_words import Words
@@ -22,7 +23,7 @@ from tidings.flow import OWNER
 from tidings.vault import Vault, seal_secret
 
 ROLES = ("orchestrator", "worker", "cleaner")
-SAGAS = "webhook_delivery_sagas"
+TRICKLED_AT_ONCE, SECONDS_BETWEEN_TRICKLES = 10, 0.1
 _AT_ONCE = 100_000
 
 
@@ -41,12 +42,11 @@ class Stage:
     generation: int = 0
 
     async def set(self, paused: bool) -> None:
-        vault = Vault([KEY])
+        vault, words = Vault([KEY]), Words(self.database)
         await self.run("INSERT INTO events (event_type, payload) VALUES ('a', '{}')")
         rows = []
         for number in range(1, self.bad + self.good + 1):
-            sealed = seal_secret(vault, number, SECRET, created_at=0, overlap=0).hex()
-            secret = f"'\\x{sealed}'" if self.database.family == "postgresql" else f"x'{sealed}'"
+            secret = words.binary(seal_secret(vault, number, SECRET, created_at=0, overlap=0))
             is_bad = number <= self.bad
             where = f"http://{_host(number)}:{self.port}/{'bad' if is_bad else 'good'}"
             rows.append(f"('*', '{where}', true, true, {str(paused and is_bad).lower()}, {self.timeout}, {secret})")
@@ -68,20 +68,20 @@ class Stage:
             self.generation += some
             count -= some
 
-    async def trickle(self, seconds: float, each: float = 0.1, at_once: int = 10) -> None:
+    async def trickle(self, seconds: float) -> None:
         """A few new events for good endpoints ten times a second; each says when it was made."""
         ends = time.monotonic() + seconds
         session = await connect(self.database.url(OWNER))
         ((last,),) = await session.run("SELECT MAX(id) FROM events")
         while (began := time.monotonic()) < ends:
-            values = ", ".join([f"('a', '{{\"at\": {time.time()}}}')"] * at_once)
+            values = ", ".join([f"('a', '{{\"at\": {time.time()}}}')"] * TRICKLED_AT_ONCE)
             await session.run(f"INSERT INTO events (event_type, payload) VALUES {values}")
             await session.run(
                 f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id)"
                 f" SELECT id, {self.bad + 1} + MOD(id, {self.good}), 'c' FROM events WHERE id > {last}"
             )
             ((last,),) = await session.run("SELECT MAX(id) FROM events")
-            await asyncio.sleep(max(0.0, each - (time.monotonic() - began)))
+            await asyncio.sleep(max(0.0, SECONDS_BETWEEN_TRICKLES - (time.monotonic() - began)))
         await session.close()
 
     async def tell(self, word: str) -> None:

@@ -5,10 +5,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import tidings
 from bench.backlog import TASKS
+from bench.own_connection import own_connection
 from bench.payload import TASK_TYPE
 from tests.support.database import Database
 from tests.support.sessions import Session, connect
@@ -70,46 +70,19 @@ async def _enqueue(database: Database, case: str, tasks: int, at_a_time: int) ->
 @asynccontextmanager
 async def _producer(database: Database) -> AsyncIterator[Callable[[Sequence[str]], Awaitable[None]]]:
     """Each call is a transaction on an application's own connection, committed."""
-    connection = await _connect(database.url("task_producer"))
+    schema = database.names.schema
+    async with own_connection(database.url("task_producer")) as (connection, execute):
 
-    async def submit(keys: Sequence[str]) -> None:
-        await connection.begin()
-        schema = database.names.schema
-        if len(keys) == 1:
-            await tidings.submit_task(connection.raw, TASK_TYPE, keys[0], "{}", schema=schema)
-        else:
-            new = [tidings.NewTask(TASK_TYPE, key, "{}") for key in keys]
-            await tidings.submit_tasks(connection.raw, new, schema=schema)
-        await connection.commit()
+        async def submit(keys: Sequence[str]) -> None:
+            await execute("BEGIN")
+            if len(keys) == 1:
+                await tidings.submit_task(connection, TASK_TYPE, keys[0], "{}", schema=schema)
+            else:
+                new = [tidings.NewTask(TASK_TYPE, key, "{}") for key in keys]
+                await tidings.submit_tasks(connection, new, schema=schema)
+            await execute("COMMIT")
 
-    try:
         yield submit
-    finally:
-        await connection.close()
-
-
-class _Connection:
-    """What differs between the two drivers in beginning, committing and taking leave."""
-
-    def __init__(self, raw: Any, begin: Any, commit: Any, close: Any) -> None:
-        self.raw, self.begin, self.commit, self.close = raw, begin, commit, close
-
-
-async def _connect(url: str) -> _Connection:
-    if url.startswith("postgresql"):
-        import asyncpg
-
-        raw = await asyncpg.connect(url)
-        return _Connection(raw, lambda: raw.execute("BEGIN"), lambda: raw.execute("COMMIT"), raw.close)
-    from urllib.parse import urlsplit
-
-    import asyncmy
-
-    parts = urlsplit(url)
-    raw = await asyncmy.connect(
-        host=parts.hostname, port=parts.port, user=parts.username, password=parts.password, db=parts.path[1:]
-    )
-    return _Connection(raw, raw.begin, raw.commit, raw.ensure_closed)
 
 
 async def drained(database: Database, tasks: int) -> list[tuple[float, int]]:
