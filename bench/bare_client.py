@@ -24,7 +24,8 @@ from tidings.courier.exchange import opening, request_bytes
 from tidings.decisions.destinations import Destination
 
 EVENTS_AT_ONCE = 100
-_DIFFERENT = 1024
+DIFFERENT = 1024
+"""Webhooks, one after the other, and then the first again."""
 _GOOD = b"HTTP/1.1 2"
 _END, _LENGTH = b"\r\n\r\n", b"content-length: "
 _INSTALLATION = "a-bench"
@@ -80,10 +81,10 @@ def webhooks(url: str) -> Sequence[bytes]:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     begin = opening(Destination(parts.scheme, parts.hostname, port, parts.path or "/", url), "bench")
     body = PAYLOAD.encode()
-    return [request_bytes(begin, _headers(number, body), body) for number in range(_DIFFERENT)]
+    return [request_bytes(begin, signed_headers(number, body), body) for number in range(DIFFERENT)]
 
 
-def _headers(number: int, body: bytes) -> tuple[tuple[str, str], ...]:
+def signed_headers(number: int, body: bytes) -> tuple[tuple[str, str], ...]:
     return (
         ("content-type", "application/json"),
         *signature_headers(webhook_id(_INSTALLATION, number, 1), 1_700_000_000 + number, body, (SECRET,)),

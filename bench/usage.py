@@ -11,6 +11,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 # In /proc/PID/stat, after the name: user and system time, of the process and of children that have ended.
 _TIMES = slice(11, 15)
 MICROSECONDS = 1e6
+MEGABYTE = 1_000_000
 
 
 def cpu_seconds(pid: int) -> float:

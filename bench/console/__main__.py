@@ -11,39 +11,34 @@ from dataclasses import asdict
 from typing import Any
 
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
 from bench.console.filling import Filling
 from bench.console.pages import Measured, measure, slow
 from bench.engines import engines, parser_of, write_json
 from bench.servers import measured_server
+from bench.showing import out, say, table
 from tests.support.database import Database
 
 BAR_MS = 100.0
-
-out = Console(highlight=False, soft_wrap=True, width=120)
+HEADINGS = ("page", "median ms", "p95 ms", "of it ours", "× a plain page", "KB")
 
 
 async def run(engine: str, events: int, times: int) -> list[Measured]:
     with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
-        out.print(f"{engine}: filling in {events:,} events, {3 * events:,} sagas, about {4 * events:,} jobs")
-        await Filling.of(database, events, out.print)
+        say(f"{engine}: filling in {events:,} events, {3 * events:,} sagas, about {4 * events:,} jobs")
+        await Filling.of(database, events, say)
         try:
             return await measure(database, times)
         finally:
             await database.close()
 
 
-def table(engine: str, events: int, found: Sequence[Measured]) -> Table:
+def rows(found: Sequence[Measured]) -> list[Sequence[str]]:
     plain, *_ = found
-    shown = Table(title=f"{engine}, {events:,} events: server time of each page", title_justify="left")
-    for heading in ("page", "median ms", "p95 ms", "of it ours", "× a plain page", "KB"):
-        shown.add_column(heading, justify="left" if heading == "page" else "right", no_wrap=True)
-    for one in found:
-        shown.add_row(
+    return [
+        (
             one.page,
             f"{one.median_ms:.1f}",
             f"{one.p95_ms:.1f}",
@@ -51,7 +46,8 @@ def table(engine: str, events: int, found: Sequence[Measured]) -> Table:
             f"{one.median_ms / plain.median_ms:.0f}",
             f"{one.kilobytes:.0f}",
         )
-    return shown
+        for one in found
+    ]
 
 
 def main() -> None:
@@ -63,7 +59,7 @@ def main() -> None:
     missed: dict[str, float] = {}
     for engine in engines(options.engine):
         found = uvloop.run(run(engine, options.events, options.times))
-        out.print(table(engine, options.events, found))
+        out.print(table(f"{engine}, {options.events:,} events: server time of each page", HEADINGS, rows(found)))
         figures[engine] = [asdict(one) for one in found]
         missed |= {f"{engine} {page}": took for page, took in slow(found, BAR_MS).items()}
     write_json(options.json, figures)

@@ -4,27 +4,26 @@ Both clients send the same signed webhooks of 1 KiB in short turns, so that what
 alike. Of each, the best turn counts. Exits 1 when ours costs more than 1/2.5 of the other's CPU.
 """
 
-import argparse
 import asyncio
 import sys
 import time
 import timeit
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
-from bench.courier.senders import SENDERS, Send, signed_headers
+from bench.bare_client import signed_headers
+from bench.courier.senders import BODY, SENDERS, Send
 from bench.courier.sink import Sink, running
-from bench.engines import write_json
+from bench.engines import parser_of, write_json
+from bench.showing import out, table
+from bench.usage import MICROSECONDS
 
 TURNS = 5
 WARM_UP = 0.2
 BAR = 2.5
-
-out = Console(highlight=False, soft_wrap=True)
+HEADINGS = ("", "client", "requests/s", "CPU µs/request", "times aiohttp (CPU)")
 
 
 class Cost(NamedTuple):
@@ -46,7 +45,7 @@ async def turn(send: Send, connections: int, seconds: float) -> Cost:
             count += 1
 
     await asyncio.gather(*[keep_sending() for _ in range(connections)])
-    return Cost(count / (time.perf_counter() - began), (time.process_time() - cpu) / count * 1e6)
+    return Cost(count / (time.perf_counter() - began), (time.process_time() - cpu) / count * MICROSECONDS)
 
 
 async def measure(sink: Sink, url: str, connections: int, seconds: float) -> dict[str, Cost]:
@@ -62,33 +61,39 @@ async def measure(sink: Sink, url: str, connections: int, seconds: float) -> dic
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench.courier")
+def rows(costs: Mapping[str, Mapping[str, Cost]]) -> list[Sequence[str]]:
+    return [
+        (scheme, name, f"{cost.per_second:,.0f}", f"{cost.cpu:.0f}", f"{by_client['aiohttp'].cpu / cost.cpu:.1f}")
+        for scheme, by_client in costs.items()
+        for name, cost in by_client.items()
+    ]
+
+
+def signing_costs() -> float:
+    """Microseconds for each request."""
+    repeats = 2_000
+    return min(timeit.repeat(lambda: signed_headers(1, BODY), number=repeats, repeat=20)) / repeats * MICROSECONDS
+
+
+def main() -> None:
+    parser = parser_of("courier", "Measures what sending costs, beside aiohttp.", of_engines=False)
     parser.add_argument("--seconds", type=float, default=5, help="for each client and scheme")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sink", choices=("auto", "nginx", "python"), default="auto")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file too")
-    chosen = parser.parse_args()
-    with running(chosen.sink) as sink:
+    options = parser.parse_args()
+    with running(options.sink) as sink:
         costs = {
-            scheme: uvloop.run(measure(sink, url, chosen.connections, chosen.seconds))
-            for scheme, url in (("http", sink.http), ("https", sink.https))
+            scheme: uvloop.run(measure(sink, sink.url(scheme), options.connections, options.seconds))
+            for scheme in ("http", "https")
         }
-    table = Table(title=f"POST of 1 KiB, signed, {chosen.connections} connections, to {sink.name}, uvloop")
-    for column in ("", "client", "requests/s", "CPU µs/request", "times aiohttp (CPU)"):
-        table.add_column(column, justify="left" if column in ("", "client") else "right")
-    for scheme, by_client in costs.items():
-        for name, cost in by_client.items():
-            times = by_client["aiohttp"].cpu / cost.cpu
-            table.add_row(scheme, name, f"{cost.per_second:,.0f}", f"{cost.cpu:.0f}", f"{times:.1f}")
-    out.print(table)
+    title = f"POST of 1 KiB, signed, {options.connections} connections, to {sink.name}, uvloop"
+    out.print(table(title, HEADINGS, rows(costs), texts=2))
+    out.print(f"Signing, not counted above: {signing_costs():.1f} µs for each request.")
     write_json(
-        chosen.json, {scheme: {name: cost._asdict() for name, cost in of.items()} for scheme, of in costs.items()}
+        options.json, {scheme: {name: cost._asdict() for name, cost in of.items()} for scheme, of in costs.items()}
     )
-    signing = min(timeit.repeat(lambda: signed_headers(1), number=2000, repeat=20)) / 2000 * 1e6
-    out.print(f"Signing, not counted above: {signing:.1f} µs for each request.")
-    return 0 if all(found["aiohttp"].cpu / found["ours"].cpu >= BAR for found in costs.values()) else 1
+    sys.exit(0 if all(found["aiohttp"].cpu / found["ours"].cpu >= BAR for found in costs.values()) else 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

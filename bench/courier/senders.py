@@ -5,35 +5,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 
-from tidings.courier import Courier, Guard, Request, signature_headers, webhook_id
+from bench.bare_client import DIFFERENT, signed_headers
+from bench.ports import LOOPBACK
+from tidings.courier import Courier, Guard, Request
 
 Send = Callable[[int], Awaitable[int | None]]
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = b'{"type":"user.created","data":"' + b"x" * 990 + b'"}'
 TIMEOUT = 15
-
-
-def signed_headers(number: int) -> tuple[tuple[str, str], ...]:
-    return (
-        ("content-type", "application/json"),
-        *signature_headers(webhook_id("installation", number, 1), 1_700_000_000 + number, BODY, (SECRET,)),
-        ("tidings-event-type", "user.created"),
-        ("tidings-correlation-id", f"c-{number}"),
-        ("tidings-attempt", "1"),
-    )
-
-
 # Made before: signing costs the same for everybody.
-HEADERS = [signed_headers(number) for number in range(1024)]
+HEADERS = [signed_headers(number, BODY) for number in range(DIFFERENT)]
 
 
 @asynccontextmanager
 async def ours(url: str, trusted: ssl.SSLContext, connections: int) -> AsyncIterator[Send]:
-    guard = Guard(allow_networks=(ip_network("127.0.0.0/8"),), allow_http_hosts=("127.0.0.1",))
+    guard = Guard(allow_networks=(ip_network("127.0.0.0/8"),), allow_http_hosts=(LOOPBACK,))
     courier = Courier(guard, connections=connections, per_host=connections, tls=trusted)
 
     async def send(number: int) -> int | None:
-        return (await courier.send(Request(url, BODY, HEADERS[number % 1024], TIMEOUT))).status
+        return (await courier.send(Request(url, BODY, HEADERS[number % DIFFERENT], TIMEOUT))).status
 
     yield send
     await courier.close()
@@ -54,7 +43,9 @@ async def aiohttp(url: str, trusted: ssl.SSLContext, connections: int) -> AsyncI
     ) as session:
 
         async def send(number: int) -> int | None:
-            async with session.post(url, data=BODY, headers=HEADERS[number % 1024], allow_redirects=False) as response:
+            async with session.post(
+                url, data=BODY, headers=HEADERS[number % DIFFERENT], allow_redirects=False
+            ) as response:
                 await response.content.read(64 * 1024)
                 return response.status
 

@@ -9,18 +9,16 @@ import sys
 from collections.abc import Sequence
 from itertools import cycle, permutations, zip_longest
 
-from rich.console import Console
 from rich.progress import track
 
 from bench.engines import engines, parser_of, write_json
 from bench.guards.delivery import BATCH, Delivery
 from bench.guards.installing import VARIANTS, installed
-from bench.guards.reporting import Costs, keeps_its_bar, lines, table, verdict
+from bench.guards.reporting import HEADINGS, Costs, keeps_its_bar, lines, row, verdict
+from bench.showing import out, table
 from tests.support.database import SERVERS
 
 WARM_UP = 10
-
-out = Console(highlight=False, soft_wrap=True)
 
 
 async def deliver(engine: str, rounds: int) -> dict[str, Costs]:
@@ -53,11 +51,11 @@ def main() -> None:
     parser = parser_of("guards", "Measures what the guards cost.")
     parser.add_argument("--rounds", type=int, default=60, help=f"batches of {BATCH} for each variant")
     options = parser.parse_args()
-
     found = {}
     for engine in engines(options.engine):
         found[engine] = lines(asyncio.run(deliver(engine, options.rounds)))
-        out.print(table(engine, found[engine], options.rounds))
+        title = f"{engine}: µs for each row, {options.rounds} batches of {BATCH}"
+        out.print(table(title, HEADINGS, map(row, found[engine])))
         out.print(verdict(engine, found[engine]))
     figures = {engine: {line.name: line.figures for line in measured} for engine, measured in found.items()}
     write_json(options.json, figures)

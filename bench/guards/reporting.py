@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
 from bench.guards.delivery import BATCH, STATEMENTS, TRANSACTIONS
 from bench.guards.measuring import Comparison, Cost, compare
+from bench.usage import MICROSECONDS
 
 # MariaDB can't do it for the 10 % that were hoped for (docs/decisions/0004-guards.md): this only keeps it from growing.
 BARS = {"postgresql": 0.05, "mariadb": 0.45}
 DELIVERY = "all of these"
 WITH_READS = "with reads and commits"
 MARKER = "the writer marker"
+HEADINGS = ("statement", "CPU bare", "guarded", "guards", "wall bare", "guarded", "guards")
 
 Costs = Mapping[str, Sequence[Cost]]
 
@@ -60,15 +60,8 @@ def verdict(engine: str, found: Sequence[Line]) -> str:
     return f"{engine}: the guards cost {_delivery(found).cpu} of server CPU; the bar of {BARS[engine]:.0%} is {word}."
 
 
-def table(engine: str, found: Sequence[Line], rounds: int) -> Table:
-    shown = Table(title=f"{engine}: µs for each row, {rounds} batches of {BATCH}", title_justify="left")
-    shown.add_column("statement", no_wrap=True)
-    for clock in ("CPU", "wall"):
-        for heading in (f"{clock} bare", "guarded", "guards"):
-            shown.add_column(heading, justify="right", no_wrap=True)
-    for line in found:
-        shown.add_row(line.name, *_cells(line.cpu), *_cells(line.wall), style="bold" if line.name == DELIVERY else "")
-    return shown
+def row(line: Line) -> Sequence[str]:
+    return (line.name, *_cells(line.cpu), *_cells(line.wall))
 
 
 def _cells(comparison: Comparison) -> tuple[str, str, str]:
@@ -80,7 +73,7 @@ def _cells(comparison: Comparison) -> tuple[str, str, str]:
 
 
 def _for_each_row(seconds: float) -> float:
-    return seconds / BATCH * 1e6
+    return seconds / BATCH * MICROSECONDS
 
 
 def _delivery(found: Sequence[Line]) -> Line:

@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 
-import psutil
-from rich.console import Console
-from rich.table import Table
-
 from bench.engines import engines, parser_of, write_json
 from bench.servers import measured_server
+from bench.showing import out, table
 from bench.standing import endpoint, environment, prepare, running
-from tests.support import families
+from bench.usage import Usage
 from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
 from tidings.processes import PROCESSES
@@ -30,8 +27,7 @@ SERVER = "database"
 # Until nobody is alert any more, and what a start brings about has settled.
 SECONDS_TO_SETTLE = 8.0
 MOST_OF_A_CORE = 0.03
-
-out = Console(highlight=False, soft_wrap=True, width=120)
+HEADINGS = ("process", "CPU", "statements /s")
 
 
 @dataclass(frozen=True)
@@ -78,10 +74,10 @@ async def processor_time(
     async with running(database, groups) as processes:
         pids = dict(zip((*names, SERVER), (*(one.pid for one in processes), database.server.pid), strict=True))
         await asyncio.sleep(SECONDS_TO_SETTLE)
-        before, began = {name: _used(pid) for name, pid in pids.items()}, time.perf_counter()
+        usage, began = Usage(pids), time.perf_counter()
         await asyncio.sleep(seconds)
         took = time.perf_counter() - began
-        return {name: (_used(pid) - before[name]) / took for name, pid in pids.items()}
+        return {name: used / took for name, used in usage.seconds().items()}
 
 
 async def statements(
@@ -103,20 +99,10 @@ async def statements(
             return {name: len(proxy.seen) / seconds for name, proxy in zip(names, proxies, strict=True)}
 
 
-def _used(pid: int) -> float:
-    """By a process and all that belong to it."""
-    return sum(sum(one.cpu_times()[:2]) for one in families.members(psutil.Process(pid)))
-
-
-def table(found: Found) -> Table:
-    shown = Table(title=f"{found.engine}, {found.layout}: idle", title_justify="left")
-    shown.add_column("process")
-    for heading in ("CPU", "statements /s"):
-        shown.add_column(heading, justify="right")
-    for one in found.costs:
-        shown.add_row(one.name, f"{one.cpu:.2%}", f"{one.statements:.1f}")
-    shown.add_row("in all", f"{found.cpu:.2%}", "" if found.cpu <= MOST_OF_A_CORE else "more than 3 %")
-    return shown
+def rows(found: Found) -> list[Sequence[str]]:
+    each = [(one.name, f"{one.cpu:.2%}", f"{one.statements:.1f}") for one in found.costs]
+    missed = "" if found.cpu <= MOST_OF_A_CORE else f"more than {MOST_OF_A_CORE:.0%}"
+    return [*each, ("in all", f"{found.cpu:.2%}", missed)]
 
 
 def main() -> None:
@@ -129,7 +115,7 @@ def main() -> None:
         layouts = [options.layout] if options.layout else [*LAYOUTS]
         found += asyncio.run(measure(engine, options.seconds, layouts))
     for one in found:
-        out.print(table(one))
+        out.print(table(f"{one.engine}, {one.layout}: idle", HEADINGS, rows(one)))
     write_json(options.json, [asdict(one) for one in found])
 
 

@@ -1,1 +1,1 @@
-"""Measures how soon an idle system reacts: from a producer's commit to the request at the endpoint."""
+"""Measures how soon a system reacts: from a producer's commit to the request at the endpoint."""

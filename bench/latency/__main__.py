@@ -14,14 +14,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass
 
 import uvloop
-from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
 from bench.latency.half_load import HalfLoad, measure_half_load
 from bench.latency.publishers import Publish, by_api, by_transaction
+from bench.quantiles import quantile
 from bench.servers import measured_server
-from bench.showing import out
-from bench.showing import table as plain_table
+from bench.showing import out, table
 from bench.standing import Arrivals, endpoint, prepare, running
 from bench.targets import HALF_LOAD, as_json, judge
 from tests.support.database import Database
@@ -35,6 +34,7 @@ PUBLISHERS: dict[str, Callable[[Database], AbstractAsyncContextManager[Publish]]
 # Longer than roles stay alert after work, plus some part of the longest pause between their looks.
 SECONDS_IDLE, SECONDS_MORE = 2.3, 0.6
 _WARM = 3
+IDLE = ("engine", "published by", "roles", "p50", "bar", "p99", "bar", "worst", "events", "")
 BUSY = ("engine", "can do /s", "came in /s", "p50", "p99", "worst", "events")
 
 
@@ -54,17 +54,17 @@ class Found:
     case: Case
     milliseconds: list[float]
 
-    def quantile(self, part: float) -> float:
-        ordered = sorted(self.milliseconds)
-        return ordered[min(len(ordered) - 1, round(part * len(ordered)))]
-
     @property
-    def median(self) -> float:
+    def p50(self) -> float:
         return statistics.median(self.milliseconds)
 
     @property
+    def p99(self) -> float:
+        return quantile(self.milliseconds, 0.99)
+
+    @property
     def is_within(self) -> bool:
-        return self.median <= self.case.p50 and self.quantile(0.99) <= self.case.p99
+        return self.p50 <= self.case.p50 and self.p99 <= self.case.p99
 
 
 CASES = (
@@ -113,16 +113,11 @@ async def one(publish: Publish, arrivals: Arrivals) -> float:
     return round((await asyncio.wait_for(arrivals.get(), 30) - committed) * 1000, 2)
 
 
-def table(found: Sequence[Found]) -> Table:
-    shown = Table(title="From a commit to the request, when idle (ms)", title_justify="left")
-    for heading in ("engine", "published by", "roles", "p50", "bar", "p99", "bar", "worst", "events", ""):
-        shown.add_column(heading, justify="right" if heading in ("p50", "bar", "p99", "worst", "events") else "left")
-    for one in found:
-        case = one.case
-        figures = (f"{one.median:.1f}", str(case.p50), f"{one.quantile(0.99):.1f}", str(case.p99))
-        rest = (f"{max(one.milliseconds):.1f}", str(len(one.milliseconds)), "" if one.is_within else "missed")
-        shown.add_row(case.engine, case.publisher, case.layout, *figures, *rest)
-    return shown
+def idle_row(one: Found) -> Sequence[str]:
+    case = one.case
+    figures = (f"{one.p50:.1f}", str(case.p50), f"{one.p99:.1f}", str(case.p99))
+    rest = (f"{max(one.milliseconds):.1f}", str(len(one.milliseconds)), "" if one.is_within else "missed")
+    return (case.engine, case.publisher, case.layout, *figures, *rest)
 
 
 def busy_row(one: HalfLoad) -> Sequence[str]:
@@ -131,7 +126,7 @@ def busy_row(one: HalfLoad) -> Sequence[str]:
 
 
 def main() -> None:
-    parser = parser_of("latency", "Measures how soon an idle system reacts.")
+    parser = parser_of("latency", "Measures how soon a system reacts, idle and at half load.")
     parser.add_argument("--events", type=int, default=100, help="in each case; each takes about three seconds")
     parser.add_argument("--layout", choices=[*LAYOUTS], help="only this one")
     parser.add_argument("--publisher", choices=[*PUBLISHERS], help="only this one")
@@ -151,12 +146,13 @@ def main() -> None:
             found += runner.run(measure(engine, options.events, chosen)) if options.events else []
             busy += [runner.run(measure_busy(engine, options.seconds))] if options.seconds else []
     if found:
-        out.print(table(found))
-    out.print(plain_table("From a commit to the request, at half load (ms)", BUSY, map(busy_row, busy)))
+        out.print(table("From a commit to the request, when idle (ms)", IDLE, map(idle_row, found), texts=3))
+    if busy:
+        out.print(table("From a commit to the request, at half load (ms)", BUSY, map(busy_row, busy)))
     judged = [verdict for one in busy for verdict in judge(one.engine, [(HALF_LOAD, one.p99)])]
     for verdict in judged:
         out.print(str(verdict), markup=False)
-    idle = [asdict(one) | {"p50": one.median, "p99": one.quantile(0.99)} for one in found]
+    idle = [asdict(one) | {"p50": one.p50, "p99": one.p99} for one in found]
     write_json(options.json, {"idle": idle, "half_load": [asdict(one) for one in busy], "targets": as_json(judged)})
 
 

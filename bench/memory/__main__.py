@@ -22,11 +22,10 @@ from bench.sending import bare_client, finish
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import MEMORY, Verdict, as_json, judge
-from bench.usage import peak_memory
+from bench.usage import MEGABYTE, peak_memory
 from tests.support.database import Database
 from tidings.processes import PROCESSES
 
-MEGABYTE = 1_000_000
 SUBSCRIPTIONS = 10
 HANDLERS = "bench.tasks.handlers"
 REQUESTS = 50

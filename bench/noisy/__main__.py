@@ -4,25 +4,26 @@ One process each for orchestrator, worker and cleaner, all endpoints in another.
 of each request and own nine tenths of the backlog. Everything shares this machine, the database too.
 """
 
+import argparse
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from bench.engines import engines, parser_of, write_json
 from bench.noisy.run import ALONE, CASES, ComeBack, Result, come_back, measure
 from bench.servers import measured_server
+from bench.showing import out, say, table
+from bench.usage import MEGABYTE
 from tests.support.database import Database
 
-MEGABYTE = 1_000_000
+MILLION = 1_000_000
+SECONDS_TO_COME_BACK = 20.0
+HEADINGS = ("case", "bad backlog", "requests /s", "p50", "p99", "keep", "p99 ×", "bad requests", "RSS MB")
 
-out = Console(highlight=False, soft_wrap=True, width=140)
 
-
-async def measure_all(engine: str, options: Any) -> tuple[list[Result], ComeBack]:
-    size = 1_000_000 if options.full else options.backlog
+async def measure_all(engine: str, options: argparse.Namespace) -> tuple[list[Result], ComeBack]:
+    size = MILLION if options.full else options.backlog
     with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
@@ -30,29 +31,22 @@ async def measure_all(engine: str, options: Any) -> tuple[list[Result], ComeBack
         for case in CASES:
             if not options.case or case.name in options.case:
                 found.append(await measure(database, case, size * 9 // 10, options.seconds, options.timeout))
-                out.print(f"{engine}: {found[-1]}", style="dim")
-        return found, await come_back(database, size, 20, options.timeout)
+                say(f"{engine}: {found[-1]}")
+        return found, await come_back(database, size, SECONDS_TO_COME_BACK, options.timeout)
 
 
-def table(engine: str, found: list[Result]) -> Table:
-    shown = Table(title=f"{engine}: good endpoints, alone and in bad company", title_justify="left")
-    for heading in ("case", "bad backlog", "requests /s", "p50", "p99", "keep", "p99 ×", "bad requests", "RSS MB"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    by_name = {one.case: one for one in found}
-    for one in found:
-        alone = by_name.get(ALONE.get(one.case, ""))
-        shown.add_row(
-            one.case,
-            f"{one.backlog:,}",
-            f"{one.rate:,.0f}",
-            f"{one.p50 * 1000:.0f} ms",
-            f"{one.p99 * 1000:.0f} ms",
-            f"{one.rate / alone.rate:.0%}" if alone else "",
-            f"{one.p99 / alone.p99:.2f}" if alone else "",
-            f"{one.bad:,} ({one.bad_at_once} at once)",
-            " ".join(f"{role} {size // MEGABYTE}" for role, size in one.memory.items()),
-        )
-    return shown
+def row(one: Result, alone: Result | None) -> Sequence[str]:
+    return (
+        one.case,
+        f"{one.backlog:,}",
+        f"{one.rate:,.0f}",
+        f"{one.p50 * 1000:.0f} ms",
+        f"{one.p99 * 1000:.0f} ms",
+        f"{one.rate / alone.rate:.0%}" if alone else "",
+        f"{one.p99 / alone.p99:.2f}" if alone else "",
+        f"{one.bad:,} ({one.bad_at_once} at once)",
+        " ".join(f"{role} {size // MEGABYTE}" for role, size in one.memory.items()),
+    )
 
 
 def main() -> None:
@@ -66,7 +60,9 @@ def main() -> None:
     figures: dict[str, Any] = {}
     for engine in engines(options.engine):
         found, back = asyncio.run(measure_all(engine, options))
-        out.print(table(engine, found))
+        by_name = {one.case: one for one in found}
+        rows = [row(one, by_name.get(ALONE.get(one.case, ""))) for one in found]
+        out.print(table(f"{engine}: good endpoints, alone and in bad company", HEADINGS, rows))
         out.print(
             f"An endpoint that comes back with {back.backlog:,} waiting: 90 % of {back.rate:,.0f} /s after"
             f" {back.seconds:.1f} s, {back.first_second:,} requests in its first second\n"

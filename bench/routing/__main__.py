@@ -8,16 +8,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from rich.console import Console
-from rich.table import Table
-
 from bench.engines import engines, parser_of, write_json
 from bench.routing.race import Result, race
 from bench.servers import measured_server
+from bench.showing import out, table
 
 SUBSCRIPTIONS = (1, 3, 10)
-
-out = Console(highlight=False, soft_wrap=True)
+HEADINGS = (
+    *("subscriptions", "passes", "events in one", "routed /s", "sagas /s", "bare SQL /s", "of bare"),
+    *("client CPU", "statements", "idle ms", "idle statements"),
+)
 
 
 async def measure(engine: str, seconds: float) -> list[Result]:
@@ -25,40 +25,32 @@ async def measure(engine: str, seconds: float) -> list[Result]:
         return [await race(server, subscriptions, seconds) for subscriptions in SUBSCRIPTIONS]
 
 
-def table(engine: str, found: Sequence[Result]) -> Table:
-    shown = Table(title=f"{engine}: events routed in a second, typical pass", title_justify="left")
-    for heading in (
-        *("subscriptions", "passes", "events in one", "routed /s", "sagas /s", "bare SQL /s", "of bare"),
-        *("client CPU", "statements", "idle ms", "idle statements"),
-    ):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for one in found:
-        shown.add_row(
-            str(one.subscriptions),
-            str(one.passes),
-            str(one.events_in_a_pass),
-            f"{one.routed:,.0f}",
-            f"{one.routed * one.subscriptions:,.0f}",
-            f"{one.bare:,.0f}",
-            f"{one.ratio:.0%}",
-            f"{one.client_share:.0%}",
-            str(one.statements),
-            f"{one.idle_ms:.1f}",
-            str(one.idle_statements),
-        )
-    return shown
+def row(one: Result) -> Sequence[str]:
+    return (
+        str(one.subscriptions),
+        str(one.passes),
+        str(one.events_in_a_pass),
+        f"{one.routed:,.0f}",
+        f"{one.routed * one.subscriptions:,.0f}",
+        f"{one.bare:,.0f}",
+        f"{one.ratio:.0%}",
+        f"{one.client_share:.0%}",
+        str(one.statements),
+        f"{one.idle_ms:.1f}",
+        str(one.idle_statements),
+    )
 
 
 def main() -> None:
     parser = parser_of("routing", "Measures how fast the router is.")
     parser.add_argument("--seconds", type=float, default=10, help="for each number of subscriptions, at most")
     options = parser.parse_args()
-
-    found = {}
+    figures = {}
     for engine in engines(options.engine):
-        found[engine] = asyncio.run(measure(engine, options.seconds))
-        out.print(table(engine, found[engine]))
-    figures = {engine: [asdict(one) | {"ratio": one.ratio} for one in results] for engine, results in found.items()}
+        found = asyncio.run(measure(engine, options.seconds))
+        title = f"{engine}: events routed in a second, typical pass"
+        out.print(table(title, HEADINGS, map(row, found), texts=0))
+        figures[engine] = [asdict(one) | {"ratio": one.ratio} for one in found]
     write_json(options.json, figures)
 
 
