@@ -3,10 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.showing import out
+from bench.targets import Verdict, as_json
 from tests.support.database import SERVERS
 
 ENGINES = ("postgresql", "mariadb")
@@ -27,6 +29,13 @@ def engines(chosen: str | None) -> Iterator[str]:
         if not availability:
             sys.exit(availability.reason)
         yield engine
+
+
+def conclude(file: Path | None, figures: Mapping[str, Any], judged: Sequence[Verdict]) -> None:
+    """Says which targets are kept and which are missed, and writes it down with the figures."""
+    for verdict in judged:
+        out.print(str(verdict), markup=False)
+    write_json(file, {**figures, "targets": as_json(judged)})
 
 
 def write_json(file: Path | None, figures: Any) -> None:

@@ -18,6 +18,8 @@ from tidings.flow import OWNER
 
 API = "api"
 PROGRAM = "tidings"
+HANDLERS = "bench.tasks.handlers"
+"""The application of task workers."""
 
 
 @dataclass(frozen=True)

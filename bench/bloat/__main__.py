@@ -16,10 +16,10 @@ import uvloop
 from bench.backlog import filling
 from bench.courier.sink import running as sink_running
 from bench.deliver.run import STUB, Case, deliver
-from bench.engines import engines, parser_of, write_json
+from bench.engines import conclude, engines, parser_of
 from bench.servers import measured_server
 from bench.showing import out, say, table
-from bench.targets import BLOAT, Verdict, as_json, judge
+from bench.targets import BLOAT, Verdict, judge
 from bench.tasks.ours import drained
 from tests.support.database import Database
 
@@ -105,9 +105,7 @@ def main() -> None:
         for one in found:
             judged += judge(f"{engine}, {one.what}", [(BLOAT, one.ratio)]) if one.held else []
         figures[engine] = [asdict(one) | {"ratio": one.ratio} for one in found]
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
-    write_json(options.json, figures | {"targets": as_json(judged)})
+    conclude(options.json, figures, judged)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from bench.backlog import JOBS, SAGAS, TASKS
 from tests.roles.observer.world import without_guards
 from tests.support.database import Database
 from tests.support.engine_words import Words
@@ -14,12 +15,7 @@ SUBSCRIPTIONS = 200
 AT_ONCE = 100_000
 MONTH = 30 * 86_400
 RARE_TYPE, BUSY_TYPE = "audit.ordered", "order.paid"
-SAGAS, JOBS, TASKS, HISTORY = (
-    "webhook_delivery_sagas",
-    "webhook_delivery_jobs",
-    "sys_pending_tasks",
-    "sys_pending_tasks_history",
-)
+HISTORY = "sys_pending_tasks_history"
 TABLES = (
     *("events", "route_attempts", SAGAS, JOBS, "dead_letters", TASKS, HISTORY, "audit_log", "route_dead_letters"),
     *("subscriptions", "delivery_lanes", "delivery_totals", "api_keys"),
@@ -29,6 +25,7 @@ _STATUS = (
     "CASE WHEN MOD({n}, 100) = 1 THEN 'DeadLettered' WHEN MOD({n}, 100) = 2 THEN 'PendingRetry'"
     " WHEN MOD({n}, 100) = 3 THEN 'Pending' WHEN MOD({n}, 1000) = 4 THEN 'InProgress' ELSE 'Completed' END"
 )
+_PAYLOAD = "CONCAT('{\"to\": \"', seq, '@example.com\"}')"
 
 
 class Filling:
@@ -252,6 +249,3 @@ class Filling:
 
     async def _run(self, text: str) -> None:
         await self._owner.run(text)
-
-
-_PAYLOAD = "CONCAT('{\"to\": \"', seq, '@example.com\"}')"

@@ -21,22 +21,26 @@ from bench.courier.sink import running as sink_running
 from bench.deliver.limit import Limit, find_limit
 from bench.deliver.run import AIOHTTP, ONE, OURS, SEPARATE, STUB, Case, Result, deliver
 from bench.deliver.statements import dearest
-from bench.engines import engines, parser_of, write_json
+from bench.engines import conclude, engines, parser_of
 from bench.servers import STATEMENTS, measured_server
 from bench.showing import OF, out, part, say, table
-from bench.targets import DELIVER, Target, Verdict, as_json, judge
+from bench.targets import DELIVER, Target, Verdict, judge
 from tests.support.database import Database
 
 HEADINGS = ("case", "deliveries", "seconds", "/s", "limit /s", "share", "log bytes", "commits", "first after")
+FAN_OUT = 3
+"""Of what is judged, and unless another one is asked for."""
 USUAL = (
     Case(1),
-    Case(3),
-    Case(3, sender=AIOHTTP),
-    Case(3, ingest=True),
-    Case(3, "https"),
+    Case(FAN_OUT),
+    Case(FAN_OUT, sender=AIOHTTP),
+    Case(FAN_OUT, ingest=True),
+    Case(FAN_OUT, "https"),
     Case(10),
 )
 Limits = dict[tuple[str, int], Limit]
+Rates = dict[tuple[str, str, bool], float]
+PLAIN, WITH_INGEST, WITH_AIOHTTP = ("http", OURS, False), ("http", OURS, True), ("http", AIOHTTP, False)
 
 
 def chosen(options: argparse.Namespace) -> list[Case]:
@@ -44,7 +48,7 @@ def chosen(options: argparse.Namespace) -> list[Case]:
     asked = (options.fan_out, options.scheme, options.sender)
     if not any(asked) and options.ingest is None and options.workers == 1 and options.layout == SEPARATE:
         return [*USUAL]
-    fan_outs, schemes, senders = options.fan_out or [3], options.scheme or ["http"], options.sender or [OURS]
+    fan_outs, schemes, senders = options.fan_out or [FAN_OUT], options.scheme or ["http"], options.sender or [OURS]
     ingest = [False] if options.ingest is None else [options.ingest]
     return [
         Case(fan_out, scheme, sender, with_ingest, options.layout, options.workers)
@@ -55,11 +59,8 @@ def chosen(options: argparse.Namespace) -> list[Case]:
 async def measure(engine: str, cases: Sequence[Case], options: argparse.Namespace) -> tuple[list[Result], Limits]:
     limits: Limits = {}
     results = []
-    is_postgresql = engine == "postgresql"
-    with (
-        measured_server(engine, STATEMENTS if options.statements and is_postgresql else ()) as server,
-        sink_running("auto") as sink,
-    ):
+    more = STATEMENTS if options.statements and engine == "postgresql" else ()
+    with measured_server(engine, more) as server, sink_running("auto") as sink:
         database = Database(server)
         await database.migrate()
         for case in cases:
@@ -113,21 +114,24 @@ def _cells(cpu: Mapping[str, float]) -> tuple[str, str]:
     return f"{sum(cpu.values()):.0f}", ", ".join(f"{name} {one:.0f}" for name, one in cpu.items())
 
 
-def verdicts(engine: str, results: Sequence[Result], limits: Limits, rate_of_postgresql: float | None) -> list[Verdict]:
-    """Of fan-out 3, as far as it was measured."""
-    rates = {(one.scheme, one.sender, one.ingest): one.rate for one in results if one.fan_out == 3}
+def rates_of(results: Sequence[Result]) -> Rates:
+    """Those that are judged, by scheme, sender and whether there was ingest."""
+    return {(one.scheme, one.sender, one.ingest): one.rate for one in results if one.fan_out == FAN_OUT}
+
+
+def verdicts(engine: str, rates: Rates, limits: Limits, rates_before: Rates) -> list[Verdict]:
+    """As far as it was measured; MariaDB comes after PostgreSQL, whose rates are those before."""
     found: list[tuple[Target, float]] = []
     for scheme in ("http", "https"):
-        limit = limits.get((scheme, 3))
+        limit = limits.get((scheme, FAN_OUT))
         if limit and (scheme, OURS, False) in rates:
             found.append((DELIVER[scheme], rates[scheme, OURS, False] / limit.rate))
-    ours = rates.get(("http", OURS, False))
-    if ours and rates.get(("http", OURS, True)):
-        found.append((DELIVER["ingest"], rates["http", OURS, True] / ours))
-    if ours and rates.get(("http", AIOHTTP, False)):
-        found.append((DELIVER["aiohttp"], ours / rates["http", AIOHTTP, False]))
-    if ours and rate_of_postgresql and engine == "mariadb":
-        found.append((DELIVER["mariadb"], ours / rate_of_postgresql))
+    if PLAIN in rates and WITH_INGEST in rates:
+        found.append((DELIVER["ingest"], rates[WITH_INGEST] / rates[PLAIN]))
+    if PLAIN in rates and WITH_AIOHTTP in rates:
+        found.append((DELIVER["aiohttp"], rates[PLAIN] / rates[WITH_AIOHTTP]))
+    if PLAIN in rates and PLAIN in rates_before:
+        found.append((DELIVER["mariadb"], rates[PLAIN] / rates_before[PLAIN]))
     return judge(engine, found)
 
 
@@ -154,19 +158,14 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, Any] = {}
     judged: list[Verdict] = []
-    rate_of_postgresql = None
+    rates: Rates = {}
     for engine in engines(options.engine):
         results, limits = uvloop.run(measure(engine, chosen(options), options))
         show(engine, results, limits)
-        judged += verdicts(engine, results, limits, rate_of_postgresql)
-        plain = [
-            one.rate for one in results if (one.fan_out, one.scheme, one.sender, one.ingest) == (3, "http", OURS, False)
-        ]
-        rate_of_postgresql = rate_of_postgresql or (plain[0] if plain else None)
+        rates_before, rates = rates, rates_of(results)
+        judged += verdicts(engine, rates, limits, rates_before)
         found[engine] = figures(results, limits)
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
-    write_json(options.json, found | {"targets": as_json(judged)})
+    conclude(options.json, found, judged)
 
 
 if __name__ == "__main__":

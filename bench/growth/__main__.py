@@ -11,12 +11,12 @@ from typing import Any
 
 import uvloop
 
-from bench.engines import engines, parser_of, write_json
+from bench.engines import conclude, engines, parser_of
 from bench.growth.course import BATCH, STEPS, Cost, Course
 from bench.quantiles import lower_quartile
 from bench.servers import measured_server
 from bench.showing import out, say, table
-from bench.targets import GROWTH, Verdict, as_json, judge
+from bench.targets import GROWTH, Verdict, judge
 from tests.plans.counters import Reads
 from tests.support.database import Database
 from tidings.db.names import Names
@@ -145,9 +145,7 @@ def main() -> None:
         out.print(table(title, HEADINGS, map(row, found), texts=3))
         judged += verdicts(engine, found)
         figures[engine] = [asdict(one) for one in found]
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
-    write_json(options.json, figures | {"targets": as_json(judged)})
+    conclude(options.json, figures, judged)
 
 
 def numbers(text: str) -> tuple[int, ...]:

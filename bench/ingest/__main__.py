@@ -8,17 +8,16 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import uvloop
 
-from bench.engines import engines, parser_of, write_json
+from bench.engines import conclude, engines, parser_of
 from bench.ingest.cases import CASES, Case, Turn
 from bench.ingest.over_http import Compared, compare
 from bench.quantiles import quantile
 from bench.servers import measured_server
 from bench.showing import out, say, table
-from bench.targets import INGEST, Verdict, as_json, judge
+from bench.targets import INGEST, Verdict, judge
 from tests.support.database import Database
 
 WARM_UP = 1.0
@@ -96,16 +95,14 @@ def main() -> None:
         table("Ingest of 1 KB events by HTTP, beside the least that could do it", OVER_HTTP, rows_of_http(compared), 2)
     )
     out.print(table(f"Ingest in this process, {options.seconds:g} s each", IN_PROCESS, rows_of_cases(cases), 2))
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
-    figures: dict[str, Any] = {
+    figures = {
         engine: {
             "in_process": cases[engine],
             "by_http": [asdict(one) | {"ratio": one.ratio} for one in compared[engine]],
         }
         for engine in cases
     }
-    write_json(options.json, figures | {"targets": as_json(judged)})
+    conclude(options.json, figures, judged)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 
 import uvloop
 
-from bench.engines import engines, parser_of, write_json
+from bench.engines import conclude, engines, parser_of
 from bench.latency.half_load import HalfLoad, measure_half_load
 from bench.latency.publishers import Publish, by_api, by_transaction
 from bench.quantiles import quantile
 from bench.servers import measured_server
 from bench.showing import out, table
 from bench.standing import Arrivals, endpoint, prepare, running
-from bench.targets import HALF_LOAD, as_json, judge
+from bench.targets import HALF_LOAD, judge
 from tests.support.database import Database
 
 ROLES = ("api", "router", "orchestrator", "worker", "cleaner")
@@ -150,10 +150,8 @@ def main() -> None:
     if busy:
         out.print(table("From a commit to the request, at half load (ms)", BUSY, map(busy_row, busy)))
     judged = [verdict for one in busy for verdict in judge(one.engine, [(HALF_LOAD, one.p99)])]
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
     idle = [asdict(one) | {"p50": one.p50, "p99": one.p99} for one in found]
-    write_json(options.json, {"idle": idle, "half_load": [asdict(one) for one in busy], "targets": as_json(judged)})
+    conclude(options.json, {"idle": idle, "half_load": [asdict(one) for one in busy]}, judged)
 
 
 if __name__ == "__main__":

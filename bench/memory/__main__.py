@@ -16,18 +16,17 @@ import uvloop
 from bench.backlog import filling
 from bench.courier.sink import Sink
 from bench.courier.sink import running as sink_running
-from bench.engines import engines, parser_of, write_json
-from bench.product import Group, Running, running
+from bench.engines import conclude, engines, parser_of
+from bench.product import HANDLERS, Group, Running, running
 from bench.sending import bare_client, finish
 from bench.servers import measured_server
 from bench.showing import out, say, table
-from bench.targets import MEMORY, Verdict, as_json, judge
+from bench.targets import MEMORY, Verdict, judge
 from bench.usage import MEGABYTE, peak_memory
 from tests.support.database import Database
 from tidings.processes import PROCESSES
 
 SUBSCRIPTIONS = 10
-HANDLERS = "bench.tasks.handlers"
 REQUESTS = 50
 
 
@@ -95,10 +94,7 @@ def main() -> None:
         for one in found:
             judged += judge(f"{engine}, {one.role}", [(MEMORY, one.peak_mb)])
         figures[engine] = [asdict(one) for one in found]
-    for verdict in judged:
-        if not verdict.is_met:
-            out.print(str(verdict), markup=False)
-    write_json(options.json, figures | {"targets": as_json(judged)})
+    conclude(options.json, figures, judged)
     sys.exit(0 if all(one.is_met for one in judged) else 1)
 
 

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bench.engines import parser_of, write_json
+from bench.engines import conclude, parser_of
 from bench.peers.racing import AS_USED, PEERS, SINGLY, Racer, ours, peer
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import PEERS as TARGETS
-from bench.targets import Verdict, as_json, judge
+from bench.targets import Verdict, judge
 from tests.support.database import Database
 from tidings.cli.running import run_in_loop
 
@@ -36,8 +36,13 @@ def race(tasks: int, singly: int, peers: Sequence[str]) -> list[Racer]:
     return found
 
 
+def as_used(found: Sequence[Racer]) -> float:
+    (rate,) = (one.drain for one in found if one.name == AS_USED)
+    return rate
+
+
 def rows(found: Sequence[Racer]) -> list[Sequence[str]]:
-    (used,) = (one.drain for one in found if one.name == AS_USED)
+    used = as_used(found)
     return [
         (
             one.name,
@@ -54,7 +59,7 @@ def rows(found: Sequence[Racer]) -> list[Sequence[str]]:
 
 def verdicts(found: Sequence[Racer]) -> list[Verdict]:
     """By what users have, not by the fastest that there is."""
-    (used,) = (one.drain for one in found if one.name == AS_USED)
+    used = as_used(found)
     return judge("postgresql", [(TARGETS[one.name], used / one.drain) for one in found if one.name in TARGETS])
 
 
@@ -66,10 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     found = race(options.tasks, options.singly, options.peer or [*PEERS])
     out.print(table("Tasks in a second, on one PostgreSQL", HEADINGS, rows(found), texts=2))
-    judged = verdicts(found)
-    for verdict in judged:
-        out.print(str(verdict), markup=False)
-    write_json(options.json, {"racers": [asdict(one) for one in found], "targets": as_json(judged)})
+    conclude(options.json, {"racers": [asdict(one) for one in found]}, verdicts(found))
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ from pathlib import Path
 import tidings
 from bench.backlog import TASKS, filling
 from bench.peers import installing
-from bench.product import Group, running
+from bench.product import HANDLERS, Group, running
 from bench.tasks.ours import measure
 from tests.support.database import Database
 from tests.support.sessions import connect
 from tests.support.waiting import eventually
 
 PROGRAMS = Path(__file__).parent / "programs"
-HANDLERS = "bench.tasks.handlers"
 PEERS = {"graphile-worker": 100_000, "pgqueuer": 100_000, "procrastinate": 5_000}
 """And how many tasks each is given at most: as many as end within a minute or so."""
 SINGLY = 500
@@ -39,7 +38,7 @@ class Racer:
 
 async def ours(database: Database, tasks: int, singly: int = SINGLY) -> list[Racer]:
     """A worker in this process, to which nobody listens; then a process with log, metrics and all."""
-    single, bulk, drain = await measure(database, tasks, min(singly, tasks // 2), all_cases=False)
+    single, bulk, drain = await measure(database, tasks, singly, all_cases=False)
     bare = Racer(OURS, tidings.__version__, tasks, single.rate, bulk.rate, drain.rate)
     await database.empty()
     used = await _drained_by_a_process(database, tasks)

@@ -17,6 +17,7 @@ from bench.deliver.run import DATABASE, ORCHESTRATOR, OURS, STUB, WORKER, Case, 
 from bench.engines import engines, parser_of, write_json
 from bench.servers import measured_server
 from bench.showing import OF, out, say, table
+from bench.usage import MICROSECONDS
 from tests.support.database import Database
 
 FAN_OUT = 3
@@ -59,12 +60,12 @@ async def measure(engine: str, deliveries: int, seconds: float) -> list[Scaled]:
         for case in CASES:
             say(f"{engine}: {case.name}")
             result = await deliver(database, sink, case, deliveries, seconds)
-            found.append(Scaled(result, {name: one * result.rate / 1e6 for name, one in result.cpu.items()}))
+            found.append(Scaled(result, {name: one * result.rate / MICROSECONDS for name, one in result.cpu.items()}))
     return found
 
 
 def rows(found: Sequence[Scaled]) -> list[Sequence[str]]:
-    alone = {one.result.sender: one.result.rate for one in reversed(found) if one.result.workers == 1}
+    alone = {one.result.sender: one.result.rate for one in found if one.result.workers == 1}
     return [
         (
             "stubbed" if one.result.sender == STUB else "real",

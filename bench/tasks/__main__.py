@@ -11,7 +11,7 @@ from dataclasses import asdict
 from bench.engines import engines, parser_of, write_json
 from bench.servers import measured_server
 from bench.showing import out, table
-from bench.tasks.ours import Result, measure
+from bench.tasks.ours import CLAIMERS, Result, measure
 from tests.support.database import Database
 from tidings.cli.running import run_in_loop
 
@@ -40,7 +40,8 @@ def main() -> None:
         found = race(engine, options.tasks, options.singly)
         out.print(table(f"{engine}: tasks in a second", HEADINGS, map(row, found)))
         *_, alone, together = found
-        out.print(f"Eight workers do {together.rate / (8 * alone.rate):.2f} of eight times what one does.")
+        part = together.rate / (CLAIMERS * alone.rate)
+        out.print(f"{CLAIMERS} workers do {part:.2f} of {CLAIMERS} times what one does.")
         figures[engine] = [asdict(one) | {"rate": one.rate} for one in found]
     write_json(options.json, figures)
 

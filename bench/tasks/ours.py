@@ -26,6 +26,7 @@ BULK = 500
 # A handler that waits for something: so a worker has a rate of its own, below what the database could do.
 SECONDS_OF_A_SHORT_ONE = 0.1
 SLOTS_FOR_SHORT_ONES = 16
+SHORT_ONES_FOR_EACH = 500
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Result:
 
 async def measure(database: Database, tasks: int, singly: int, *, all_cases: bool = True) -> list[Result]:
     """Enqueued singly and in bulk, drained by one worker; in all cases also by several, and with handlers that wait."""
+    singly = min(singly, tasks // 2)
     found = [await _enqueue(database, "enqueue one by one", singly, 1)]
     found.append(await _enqueue(database, f"enqueue {BULK} at a time", tasks - singly, BULK))
     found.append(await _drain(database, "drain, 1 worker", 1))
@@ -52,7 +54,7 @@ async def measure(database: Database, tasks: int, singly: int, *, all_cases: boo
     await _enqueue(database, "", tasks, BULK)
     found.append(await _drain(database, f"drain, {CLAIMERS} workers", CLAIMERS))
     for claimers in (1, CLAIMERS):
-        await _enqueue(database, "", 500 * claimers, BULK)
+        await _enqueue(database, "", SHORT_ONES_FOR_EACH * claimers, BULK)
         seconds = SECONDS_OF_A_SHORT_ONE
         found.append(await _drain(database, f"{seconds * 1000:.0f} ms handlers, {claimers} ×", claimers, seconds))
     return found
