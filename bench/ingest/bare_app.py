@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import uvicorn
+import uvloop
 
 from tidings.db.engine import Engine, open_engine
 from tidings.db.names import Names
@@ -62,39 +63,35 @@ class Inserting:
 
 
 class App:
-    def __init__(self, url: str, schema: str) -> None:
-        self._url, self._schema = url, schema
-        self._inserting: Inserting | None = None
+    def __init__(self, engine: Engine) -> None:
+        self._inserting = Inserting(engine)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        inserting = self._inserting or await self._open()
         body, more = b"", True
         while more:
             message = await receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        answer = b'{"id":%d}' % await inserting.insert(_decode(body))
+        answer = b'{"id":%d}' % await self._inserting.insert(_decode(body))
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
         await send({"type": "http.response.start", "status": 202, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _open(self) -> Inserting:
-        engine = await open_engine(
-            self._url, owner="event_ingest_writer", names=Names(schema=self._schema), size=TRANSACTIONS
-        )
-        self._inserting = self._inserting or Inserting(engine)
-        return self._inserting
 
-
-if __name__ == "__main__":
-    port, url, schema = sys.argv[1:]
-    uvicorn.run(
-        App(url, schema),
-        port=int(port),
-        loop="uvloop",
+async def serve(port: int, url: str, schema: str) -> None:
+    engine = await open_engine(url, owner="event_ingest_writer", names=Names(schema=schema), size=TRANSACTIONS)
+    config = uvicorn.Config(
+        App(engine),
+        port=port,
         http="httptools",
         ws="none",
         lifespan="off",
         access_log=False,
         log_level="error",
     )
+    await uvicorn.Server(config).serve()
+
+
+if __name__ == "__main__":
+    port, url, schema = sys.argv[1:]
+    uvloop.run(serve(int(port), url, schema))
