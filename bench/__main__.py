@@ -1,6 +1,6 @@
 """All programs, one after the other: `python -m bench [--results FOLDER] [--only NAME …]`; what each is at is told.
 
-Each prints its table and puts its figures into a file. One that misses a bar does not stop the others; 1 at the end.
+Each prints its table and puts its figures into a file. One that fails does not stop the others; 1 at the end.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What is published, sent and done in every program: one kilobyte, signed with one secret; tasks that do nothing."""
+"""What most programs publish, send and do: one kilobyte, signed with one secret; tasks that do nothing."""
 
 KEY = "a-key-for-the-bench"
 ADMIN_KEY = "an-admin-key-for-the-bench"

@@ -141,7 +141,8 @@ async def _work_off(database: Database, tasks: int, claimers: int, seconds_each:
         return not await _left(observer)
 
     slots = SLOTS_FOR_SHORT_ONES if seconds_each else 100
-    limits = TaskLimits(slots, 8, 5, Terms(slots, 60, 600, Backoff(60, 3600, 0.1)))
+    terms = Terms(slots, timeout=60, visibility_timeout=600, backoff=Backoff(60, 3600, 0.1))
+    limits = TaskLimits(slots, threads=8, grace=5, terms=terms)
     engines = [await database.open("task_worker", size=3) for _ in range(claimers)]
     workers = [TaskWorker(engine, handlers, f"bench-{number}", limits) for number, engine in enumerate(engines)]
     stopping, work = asyncio.Event(), _Work(time.perf_counter(), [(0.0, 0)])
