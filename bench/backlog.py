@@ -14,7 +14,7 @@ from tidings.vault import Vault, seal_secret
 SAGAS, JOBS, TASKS = "webhook_delivery_sagas", "webhook_delivery_jobs", "sys_pending_tasks"
 TABLES = ("events", "route_attempts", SAGAS, JOBS, TASKS, "subscriptions", "delivery_lanes")
 LONG_AGO = "2020-01-01"
-_AT_ONCE = 100_000
+AT_ONCE = 100_000
 _MOST_LISTED = 1_000
 
 
@@ -88,7 +88,7 @@ class Backlog:
             await self.run(
                 f"INSERT INTO {JOBS}"
                 " (saga_id, subscription_id, attempt_at, attempt_no, status, lease_until, applied_at)"
-                f" SELECT -({self._generation} * {_AT_ONCE} + seq), 1, '{LONG_AGO}', 1, 'Completed', '{LONG_AGO}',"
+                f" SELECT -({self._generation} * {AT_ONCE} + seq), 1, '{LONG_AGO}', 1, 'Completed', '{LONG_AGO}',"
                 f" '{LONG_AGO}' FROM {self._words.numbers(some)}"
             )
 
@@ -141,5 +141,5 @@ async def filling(database: Database) -> AsyncIterator[Backlog]:
 
 
 def _parts(count: int) -> list[int]:
-    whole, rest = divmod(count, _AT_ONCE)
-    return [_AT_ONCE] * whole + [rest] * bool(rest)
+    whole, rest = divmod(count, AT_ONCE)
+    return [AT_ONCE] * whole + [rest] * bool(rest)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from bench.backlog import JOBS, SAGAS, TASKS
+from bench.backlog import AT_ONCE, JOBS, SAGAS, TASKS
 from tests.roles.observer.world import without_guards
 from tests.support.database import Database
 from tests.support.engine_words import Words
@@ -12,7 +12,6 @@ from tidings.flow import OWNER
 
 SAGAS_OF_AN_EVENT = 3
 SUBSCRIPTIONS = 200
-AT_ONCE = 100_000
 MONTH = 30 * 86_400
 RARE_TYPE, BUSY_TYPE = "audit.ordered", "order.paid"
 HISTORY = "sys_pending_tasks_history"

@@ -61,7 +61,7 @@ async def measure(engine: str, seconds: float, layouts: Sequence[str]) -> list[F
 
 async def measure_layout(database: Database, layout: str, seconds: float) -> Found:
     groups = LAYOUTS[layout]
-    names = ["+".join(roles) if len(roles) == 1 else layout for roles in groups]
+    names = [roles[0] if len(roles) == 1 else layout for roles in groups]
     used = await processor_time(database, groups, names, seconds)
     asked = await statements(database, groups, names, seconds)
     costs = [Cost(name, used[name], asked[name]) for name in names]

@@ -17,13 +17,12 @@ from bench.showing import out, say, table
 from bench.usage import MEGABYTE
 from tests.support.database import Database
 
-MILLION = 1_000_000
 SECONDS_TO_COME_BACK = 20.0
 HEADINGS = ("case", "bad backlog", "requests /s", "p50", "p99", "keep", "p99 ×", "bad requests", "RSS MB")
 
 
 async def measure_all(engine: str, options: argparse.Namespace) -> tuple[list[Result], ComeBack]:
-    size = MILLION if options.full else options.backlog
+    size = 1_000_000 if options.full else options.backlog
     with measured_server(engine) as server:
         database = Database(server)
         await database.migrate()
@@ -55,7 +54,8 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="a backlog of a million")
     parser.add_argument("--seconds", type=float, default=8, help="for each figure")
     parser.add_argument("--timeout", type=float, default=3, help="of each request, in seconds")
-    parser.add_argument("--case", action="append", help="only this one; repeat it for more")
+    names = [case.name for case in CASES]
+    parser.add_argument("--case", choices=names, action="append", help="only this one; repeat it for more")
     options = parser.parse_args()
     figures: dict[str, Any] = {}
     for engine in engines(options.engine):

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from bench.backlog import SAGAS
+from bench.backlog import AT_ONCE, SAGAS
 from bench.payload import KEY, SECRET
 from tests.support.database import Database
 from tests.support.engine_words import Words
@@ -24,7 +24,6 @@ from tidings.vault import Vault, seal_secret
 
 ROLES = ("orchestrator", "worker", "cleaner")
 TRICKLED_AT_ONCE, SECONDS_BETWEEN_TRICKLES = 10, 0.1
-_AT_ONCE = 100_000
 
 
 @dataclass
@@ -59,7 +58,7 @@ class Stage:
         """Deliveries of one event, each a generation of its own, shared out evenly."""
         first, lanes = (1, self.bad) if bad else (self.bad + 1, self.good)
         while count > 0 and lanes:
-            some = min(count, _AT_ONCE)
+            some = min(count, AT_ONCE)
             await self.run(
                 f"INSERT INTO {SAGAS} (event_id, subscription_id, correlation_id, generation)"
                 f" SELECT 1, {first} + MOD(seq, {lanes}), 'c', {self.generation} + seq"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from bench.engines import conclude, parser_of
-from bench.peers.racing import AS_USED, PEERS, SINGLY, Racer, ours, peer
+from bench.peers.racing import AS_USED, MOST, PEERS, SINGLY, Racer, ours, peer
 from bench.servers import measured_server
 from bench.showing import out, say, table
 from bench.targets import PEERS as TARGETS
@@ -65,7 +65,7 @@ def verdicts(found: Sequence[Racer]) -> list[Verdict]:
 
 def main() -> None:
     parser = parser_of("peers", "Measures our queue of tasks beside others.", of_engines=False)
-    parser.add_argument("--tasks", type=int, default=50_000, help="for each that is fast enough")
+    parser.add_argument("--tasks", type=int, default=50_000, help=f"for each that is fast enough, {MOST:,} at most")
     parser.add_argument("--singly", type=int, default=SINGLY, help="how many of them are enqueued one by one")
     parser.add_argument("--peer", choices=[*PEERS], action="append", help="only this one; repeat it for more")
     options = parser.parse_args()
