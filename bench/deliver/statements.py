@@ -19,8 +19,11 @@ _ASK = f"""
     SELECT query, calls, rows, total_exec_time, shared_blks_hit + shared_blks_read, wal_bytes
       FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT {_MOST}
 """
-# The server drops the comment that has the name, and puts numbers in the place of constants.
+# The server drops the comments that go before, among them our name, puts numbers in the place of constants, and writes
+# only the first one of a list.
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/")
 _VALUES = re.compile(r"'[^']*'|\$\d+|\{\d+\}|\b\d+\b")
+_LISTS = re.compile(r"\?(, \?)* ?\)")
 
 
 @asynccontextmanager
@@ -54,11 +57,12 @@ async def dearest(database: Database, title: str) -> AsyncIterator[None]:
 def _names() -> dict[str, str]:
     packages = [package.name for package in pkgutil.iter_modules(roles.__path__, "tidings.roles.") if package.ispkg]
     return {
-        _bare(statement.text.partition("*/")[2]): statement.name
-        for package in packages
+        _bare(statement.text): statement.name
+        for package in ("tidings.runtime", *packages)
         for statement in load_statements(package, POSTGRESQL).values()
     }
 
 
 def _bare(text: str) -> str:
-    return " ".join(_VALUES.sub("?", text).split())
+    text = " ".join(_VALUES.sub("?", _COMMENTS.sub("", text)).split())
+    return _LISTS.sub("?)", text)
