@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -26,7 +26,11 @@ def wait_until(predicate: Callable[[], T], timeout: float = PATIENCE, what: str 
     raise AssertionError("unreachable")
 
 
-async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = PATIENCE, what: str = "a fact") -> T:
+@overload
+async def eventually(predicate: Callable[[], Awaitable[T]], timeout: float = ..., what: str = ...) -> T: ...
+@overload
+async def eventually(predicate: Callable[[], T], timeout: float = ..., what: str = ...) -> T: ...
+async def eventually(predicate: Callable[[], Any], timeout: float = PATIENCE, what: str = "a fact") -> Any:
     """The same for async tests; the predicate may be a coroutine function."""
     deadline = time.monotonic() + timeout
     for pause in _pauses():
