@@ -23,6 +23,8 @@ from tidings.telemetry.notices import ApiListening, Notice
 from tidings.wiring import Installation
 
 SECRET_KEY = secrets.token_hex(32)
+# What a process of the API says when it listens, and where.
+TAKES_REQUESTS = r"(http://[\d.]+:\d+).*takes requests"
 
 
 async def no_metrics() -> bytes:

@@ -16,12 +16,12 @@ async def audited(engine: Database) -> list[dict[str, Any]]:
     return [dict(row) for row in await engine.sql("SELECT * FROM audit_log ORDER BY id", "observer")]
 
 
-async def test_every_change_is_written_down_with_its_request(served: Served, engine: Database) -> None:
+async def test_every_change_is_written_down_with_its_request(
+    served: Served, admin: httpx.AsyncClient, scene: Scene, engine: Database
+) -> None:
     """reliability.md §2: actor, key id, address, action, target, request id; in the same transaction."""
-    scene = Scene(engine, await engine.open("dead_letter_operator"))
     (letter,) = await scene.letters(await scene.subscription())
     (saga,) = await scene.ended(await scene.subscription())
-    admin = served.as_(Scope.ADMIN)
     before = len(await audited(engine))
     task = (await admin.post("/v1/tasks", json={"biz_type": "A", "biz_key": "1"})).json()["id"]
     subscription = {"event_type": "a", "callback_url": "http://127.0.0.1:9/in", "verification": "none"}
@@ -41,11 +41,11 @@ async def test_every_change_is_written_down_with_its_request(served: Served, eng
         await admin.post("/v1/dead-letters/requeue", json={}),
     ]
     rows = (await audited(engine))[before:]
+    actor = f"key:{public_id_of(served.keys['admin'])}"
     for answer in answers:
         assert answer.is_success, answer.text
         own = [row for row in rows if row["request_id"] == answer.headers["x-request-id"]]
         assert own, f"{answer.request.method} {answer.request.url.path} left no trace"
-        actor = f"key:{public_id_of(served.keys['admin'])}"
         assert {(row["actor"], row["address"]) for row in own} == {(actor, "127.0.0.1")}
 
 
@@ -61,7 +61,7 @@ async def test_what_a_key_was_refused_is_written_down_but_not_without_end(served
     for _ in range(MOST_A_MINUTE + 5):
         problem(await viewer.put("/v1/gates/routing", json={"is_open": True}), 403, "forbidden")
     problem(await served.as_(Scope.PUBLISHER).get("/v1/events"), 403, "forbidden")
-    problem(await served.as_(Scope.VIEWER).post("/v1/events", json={"event_type": "a", "payload": 1}), 403, "forbidden")
+    problem(await viewer.post("/v1/events", json={"event_type": "a", "payload": 1}), 403, "forbidden")
     denied = [row for row in await audited(engine) if row["action"] == "request.denied"]
     assert len(denied) == MOST_A_MINUTE + 1
     assert (denied[0]["subject"], denied[0]["request_id"]) == ("POST /v1/routes", first.headers["x-request-id"])

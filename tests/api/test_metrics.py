@@ -8,6 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from tests.api.conftest import TAKES_REQUESTS
 from tests.scenarios.delivery.stage import Stage
 from tests.support.database import Database
 from tests.support.processes import Process
@@ -35,7 +36,7 @@ async def test_prometheus_has_nothing_to_say_against_the_metrics(
             await stage.publish(3)
             process = stage.run("all")
             await stage.until_at_rest()
-            found = await asyncio.to_thread(process.wait_for_line, r"(http://[\d.]+:\d+).*takes requests", 30)
+            found = await asyncio.to_thread(process.wait_for_line, TAKES_REQUESTS, 30)
             async with httpx.AsyncClient(base_url=found[1], timeout=20) as client:
                 answer = await client.get("/metrics")
             assert await stage.stop(process) == 0

@@ -111,7 +111,9 @@ async def test_gates_are_opened_and_closed(operator: httpx.AsyncClient) -> None:
     problem(await operator.get("/v1/gates/other"), 404, "not_found")
 
 
-async def test_routers_and_what_they_could_not_route(operator: httpx.AsyncClient, engine: Database) -> None:
+async def test_what_a_router_could_not_route_is_shown_and_replayed_behind_open_gates(
+    operator: httpx.AsyncClient, engine: Database
+) -> None:
     assert (await operator.get("/v1/routers")).json()["items"] == []
     problem(await operator.get("/v1/routers/default"), 404, "not_found")
     problem(await operator.post("/v1/route-dead-letters/1/replay"), 404, "not_found")
@@ -134,7 +136,7 @@ async def test_routers_and_what_they_could_not_route(operator: httpx.AsyncClient
     assert (await operator.post(path)).json()["statuses"] == ["skipped"]
 
 
-async def test_tasks_are_submitted_listed_cancelled_and_retried(operator: httpx.AsyncClient, engine: Database) -> None:
+async def test_tasks_are_submitted_listed_cancelled_and_retried(operator: httpx.AsyncClient) -> None:
     body = '{"biz_type": "MAIL", "biz_key": "7", "payload": {"a":  1.0}, "priority": 3}'
     json = {"content-type": "application/json"}
     made = await operator.post("/v1/tasks", content=body, headers=json)
@@ -157,9 +159,7 @@ async def test_tasks_are_submitted_listed_cancelled_and_retried(operator: httpx.
 
 
 @pytest.mark.parametrize("payload", ["NaN", "-Infinity", '"\\ud800"'])
-async def test_a_task_of_what_is_no_json_is_refused(
-    operator: httpx.AsyncClient, engine: Database, payload: str
-) -> None:
+async def test_a_task_of_what_is_no_json_is_refused(operator: httpx.AsyncClient, payload: str) -> None:
     body = f'{{"biz_type": "MAIL", "biz_key": "7", "payload": {payload}}}'
     answer = await operator.post("/v1/tasks", content=body, headers={"content-type": "application/json"})
     problem(answer, 400, "malformed")

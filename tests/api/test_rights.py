@@ -5,7 +5,10 @@ from typing import Any
 import httpx
 
 from tests.api.conftest import Served, problem
+from tests.support.waiting import eventually
+from tidings.decisions.keys import public_id_of
 from tidings.model.key import COVERS, Scope
+from tidings.roles.keys import actions
 
 ARGUMENTS = {"id": "1", "name": "routing", "kind": "event"}
 VERBS = ("get", "put", "post", "patch", "delete")
@@ -63,10 +66,6 @@ async def test_everything_that_writes_needs_more_than_a_viewer(served: Served) -
 
 
 async def test_a_revoked_key_is_refused_within_five_seconds(served: Served) -> None:
-    from tests.support.waiting import eventually
-    from tidings.decisions.keys import public_id_of
-    from tidings.roles.keys import actions
-
     key = await served.key("viewer")
     client = served.client(key)
     assert (await client.get("/v1/stats")).status_code == 200

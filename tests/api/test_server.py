@@ -2,31 +2,38 @@
 
 import asyncio
 import json
-import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.api.conftest import settings_of
+from tests.api.conftest import TAKES_REQUESTS, settings_of
+from tests.roles.routes.scene import somebody_waits
 from tests.support.commands import Shell
 from tests.support.database import Database
 from tests.support.processes import Process, tidings
 from tests.support.sessions import connect
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 OWN = "a-key-of-my-own"
 
 
 async def started(start: Callable[[Process], Process], engine: Database, **more: str) -> tuple[Process, str]:
-    process = tidings("run", "api", **settings_of(engine, **more))
-    start(process)
-    await asyncio.to_thread(process.wait_for_line, "takes requests", 60)
-    found = re.search(r"http://127\.0\.0\.1:\d+", process.output)
-    assert found
-    return process, found[0]
+    process = start(tidings("run", "api", **settings_of(engine, **more)))
+    found = await asyncio.to_thread(process.wait_for_line, TAKES_REQUESTS, 60)
+    return process, found[1]
+
+
+async def is_shut(url: str) -> bool:
+    """To whoever comes now."""
+    try:
+        async with httpx.AsyncClient(timeout=20) as latecomer:
+            await latecomer.get(f"{url}/healthz")
+    except httpx.TransportError:
+        return True
+    return False
 
 
 async def test_a_request_that_was_begun_is_answered_before_the_process_ends(
@@ -41,9 +48,9 @@ async def test_a_request_that_was_begun_is_answered_before_the_process_ends(
         await other.run("INSERT INTO events (event_type, payload, external_id) VALUES ('a', '1', 'held')")
         event = {"event_type": "a", "payload": 1, "external_id": "held"}
         waiting = asyncio.create_task(client.post("/v1/events", json=event))
-        await asyncio.wait({waiting}, timeout=0.5)
-        process._started.send_signal(signal.SIGTERM)
-        await asyncio.wait({waiting}, timeout=0.5)
+        await somebody_waits(engine)
+        process.terminate()
+        await eventually(lambda: is_shut(url), what="nobody to be let in any more")
         assert not waiting.done()
         await other.run("COMMIT")
         assert (await waiting).json()["duplicate"]
@@ -55,8 +62,7 @@ async def test_a_request_that_was_begun_is_answered_before_the_process_ends(
 
 async def test_a_port_that_is_taken_is_said_in_words(start: Callable[[Process], Process], engine: Database) -> None:
     _, url = await started(start, engine)
-    second = tidings("run", "api", **settings_of(engine, TIDINGS_PORT=url.rpartition(":")[2]))
-    start(second)
+    second = start(tidings("run", "api", **settings_of(engine, TIDINGS_PORT=url.rpartition(":")[2])))
     await asyncio.to_thread(second.wait_for_line, "can't listen", 60)
     assert "Traceback" not in second.output
 

@@ -1,11 +1,13 @@
 """Subscriptions: secrets are shown once, nobody overwrites what he has not seen, and nobody calls himself verified."""
 
+import json
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.api.conftest import Served, problem
+from tests.roles.observer.world import World
 from tests.support.database import Database
 from tidings.model.key import Scope
 
@@ -72,8 +74,6 @@ async def test_a_host_on_the_allow_lists_can_be_trusted_at_once(admin: httpx.Asy
 async def test_what_can_not_be_subscribed_is_refused_by_field(
     admin: httpx.AsyncClient, engine: Database, given: dict[str, Any], pointer: str
 ) -> None:
-    import json
-
     body = json.dumps({"event_type": "a", "callback_url": URL, **given})
     answer = await admin.post("/v1/subscriptions", content=body, headers={"content-type": "application/json"})
     said = problem(answer, 422, "invalid")
@@ -115,7 +115,9 @@ async def test_nobody_sets_verified_by_hand_and_a_new_url_waits(admin: httpx.Asy
     problem(await admin.patch("/v1/subscriptions/999", json={"paused": True}), 404, "not_found")
 
 
-async def test_pause_resume_and_rotation(admin: httpx.AsyncClient, served: Served) -> None:
+async def test_an_operator_pauses_and_resumes_and_only_an_admin_rotates_the_secret(
+    admin: httpx.AsyncClient, served: Served
+) -> None:
     one = await made(admin)
     operator, path = served.as_(Scope.OPERATOR), f"/v1/subscriptions/{one['id']}"
     assert (await operator.post(f"{path}/pause")).json()["paused"]
@@ -151,8 +153,6 @@ async def test_verification_and_test_ask_for_a_call(admin: httpx.AsyncClient, en
 
 
 async def test_a_replay_makes_up_for_what_was_missed(admin: httpx.AsyncClient, engine: Database) -> None:
-    from tests.roles.observer.world import World
-
     world = World(engine)
     await world.set()
     await world.publish(3)
