@@ -16,6 +16,8 @@ LOOPBACK_ALLOWED: dict[str, Any] = {
     "allow_http_hosts": ("127.0.0.1", "::1", "localhost", "endpoint.example", "other.example"),
 }
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+# The deadline of a request that is to miss it, in seconds; and the milliseconds after which it has ended, wherever.
+SHORT, SHORT_ENDS_MS = 0.4, 3000
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -12,6 +12,10 @@ from tests.courier.responses import MAX_READ, TABLE, Outcome, read, read_next, s
 from tidings.courier.error_codes import PROTOCOL_ERROR, SITUATIONS, TIMEOUT
 from tidings.courier.response import MAX_HEAD, ResponseReader
 
+# What follows a complete response: who reads byte by byte has stopped before it, and would use the connection again.
+BEHIND = {
+    TABLE[kind][0] for kind in ("one more response", "half a response more", "junk behind it", "length too short")
+}
 KINDS = pytest.mark.parametrize(("data", "expected"), TABLE.values(), ids=TABLE.keys())
 
 
@@ -22,10 +26,9 @@ def test_a_response_comes_to_what_the_table_says(data: bytes, expected: Outcome)
 
 @KINDS
 def test_it_comes_to_the_same_byte_by_byte(data: bytes, expected: Outcome) -> None:
-    """But for what follows a complete response: who reads byte by byte has stopped before it."""
     found = read(*(data[at : at + 1] for at in range(len(data))))
     assert found[:3] == expected[:3]
-    assert found.reusable == expected.reusable or "OK" in str(data)
+    assert found.reusable == (expected.reusable or data in BEHIND)
 
 
 @given(st.sampled_from([*TABLE]), st.lists(st.integers(0, 400), max_size=6))
@@ -121,6 +124,6 @@ def check(outcome: Outcome) -> None:
     """What holds for any outcome."""
     status, code, excerpt, reusable = outcome
     assert code is None or code in SITUATIONS or code == f"http_{status:03d}"
-    assert (code is None) == (status is not None and 200 <= status < 300 and code is None)
+    assert code is not None or (status is not None and 200 <= status < 300)
     assert len(excerpt) <= 1024
     assert not reusable or (code is None or code.startswith("http_"))

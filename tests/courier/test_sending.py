@@ -20,7 +20,7 @@ from tests.courier.endpoints import (
 )
 from tests.support.ports import ReservedPort
 from tests.support.waiting import eventually, wait_until
-from tidings.courier import Courier, Guard
+from tidings.courier import Courier, Guard, dialing
 from tidings.courier.resolver import Resolver
 
 
@@ -149,8 +149,7 @@ async def test_a_request_of_a_mebibyte_arrives_whole(courier: Courier) -> None:
     body = bytes(range(256)) * 4096
     async with Endpoint(keeping(got)) as endpoint:
         assert (await courier.send(request(endpoint.url, body))).status == 200
-    assert head_and_body(got[0])[1].endswith(body[-1000:])
-    assert got[0].endswith(body)
+    assert head_and_body(got[0])[1] == body
 
 
 async def test_a_small_request_is_written_in_one_piece(courier: Courier) -> None:
@@ -201,7 +200,8 @@ async def test_when_one_address_does_not_answer_the_next_is_tried_beside_it() ->
     assert 200 <= result.duration_ms < 2000
 
 
-async def test_when_one_address_refuses_the_next_is_tried_at_once() -> None:
+async def test_when_one_address_refuses_the_next_is_tried_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialing, "HEAD_START", 60)
     port = ReservedPort()
     resolver = Resolver(lambda host: [ip_address("::1"), ip_address("127.0.0.1")])
     courier = Courier(Guard(**LOOPBACK_ALLOWED, resolver=resolver))
