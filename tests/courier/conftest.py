@@ -10,6 +10,7 @@ import uvloop
 
 from tests.courier.endpoints import LOOPBACK_ALLOWED
 from tidings.courier import Courier, Guard
+from tidings.courier.dialing import new_tls_context
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -26,8 +27,6 @@ def authority() -> trustme.CA:
 @pytest.fixture(scope="session")
 def trusting(authority: trustme.CA) -> ssl.SSLContext:
     """Trusts the authority of the tests, and is otherwise what the courier uses."""
-    from tidings.courier.dialing import new_tls_context
-
     context = new_tls_context()
     authority.configure_trust(context)
     return context

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from random import Random
 from typing import Any
 
 import pytest
@@ -89,9 +90,9 @@ async def test_one_hanging_host_does_not_hold_up_others() -> None:
     courier = new_courier(connections=10, per_host=4)
     gate = Gate()
     async with Endpoint(gate.behave) as hanging, Endpoint(answering(OK)) as healthy:
-        stuck = [start(courier, hanging) for _ in range(20)]
+        stuck = [start(courier, hanging, timeout=60) for _ in range(20)]
         await eventually(lambda: gate.waiting == 4)
-        results = await asyncio.gather(*[courier.send(request(healthy.url, timeout=2)) for _ in range(100)])
+        results = await asyncio.gather(*[courier.send(request(healthy.url, timeout=20)) for _ in range(100)])
         assert {result.error_code for result in results} == {None}
         gate.open(20)
         await asyncio.gather(*stuck)
@@ -140,9 +141,9 @@ async def test_a_busy_connection_is_not_ended_by_an_old_deadline() -> None:
     gate = Gate()
     async with Endpoint(gate.behave) as endpoint:
         gate.open()
-        assert (await start(courier, endpoint, timeout=0.2)).error_code is None
-        second = start(courier, endpoint, timeout=5)
-        await asyncio.wait([second], timeout=0.4)
+        assert (await start(courier, endpoint, timeout=0.5)).error_code is None
+        second = start(courier, endpoint, timeout=10)
+        await asyncio.wait([second], timeout=0.7)
         assert not second.done()
         gate.open()
         assert (await second).error_code is None
@@ -158,7 +159,7 @@ async def test_a_shorter_deadline_than_the_one_before_holds() -> None:
         assert (await start(courier, endpoint, timeout=60)).error_code is None
         result = await start(courier, endpoint, timeout=0.1)
         assert (result.error_code, endpoint.connections) == ("timeout", 1)
-        assert result.duration_ms < 1000
+        assert result.duration_ms < 10_000
     await courier.close()
 
 
@@ -181,8 +182,6 @@ async def test_who_stops_waiting_leaves_its_turn_to_the_next() -> None:
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_is_cancelled_and_when_no_place_is_lost(seed: int) -> None:
     """Many requests through few connections, some of them given up at any moment."""
-    from random import Random
-
     chance = Random(seed)
     courier = new_courier(connections=5, per_host=2)
     async with AsyncExitStack() as stack:

@@ -42,14 +42,15 @@ def soon(seconds: float = 5) -> float:
 
 async def test_an_answer_is_kept_for_a_while() -> None:
     server = NameServer()
-    resolver = Resolver(server, cache_seconds=0.2)
+    resolver = Resolver(server)
     for _ in range(3):
         assert await resolver.addresses("a.example", soon()) == HERE
     assert server.asked["a.example"] == 1
+    forgetful = Resolver(server, cache_seconds=0.05)
 
     async def asked_again() -> bool:
-        await resolver.addresses("a.example", soon())
-        return server.asked["a.example"] == 2
+        await forgetful.addresses("b.example", soon())
+        return server.asked["b.example"] == 2
 
     await eventually(asked_again)
 
@@ -76,14 +77,14 @@ async def test_a_name_with_too_many_addresses_is_a_dns_error() -> None:
         await Resolver(lambda host: many).addresses("a.example", soon())
 
 
-@pytest.mark.parametrize(("seconds", "deadline"), [(0.2, 5), (5, 0.2)])
+@pytest.mark.parametrize(("seconds", "deadline"), [(0.2, 60), (60, 0.2)])
 async def test_a_name_server_that_hangs_is_waited_for_only_so_long(seconds: float, deadline: float) -> None:
     server = NameServer()
     resolver = Resolver(server, seconds=seconds)
     began = asyncio.get_running_loop().time()
     with pytest.raises(Failed, match="dns_error"):
         await resolver.addresses("hanging.example", soon(deadline))
-    assert asyncio.get_running_loop().time() - began < 1
+    assert asyncio.get_running_loop().time() - began < 10
     server.go_on.set()
     await resolver.close()
 
@@ -91,11 +92,11 @@ async def test_a_name_server_that_hangs_is_waited_for_only_so_long(seconds: floa
 async def test_names_that_hang_do_not_hold_up_others() -> None:
     server = NameServer()
     resolver = Resolver(server, seconds=0.3, threads=8)
-    for _ in range(3):
-        stuck = [resolver.addresses(f"hanging{number}.example", soon()) for number in range(7)]
+    for number in range(3):
+        stuck = [resolver.addresses(f"hanging{one}.example", soon()) for one in range(7)]
         failures = await asyncio.gather(*stuck, return_exceptions=True)
         assert {type(failure) for failure in failures} == {Failed}
-        assert await resolver.addresses(f"a{_}.example", soon()) == HERE
+        assert await resolver.addresses(f"a{number}.example", soon()) == HERE
     assert max(server.asked.values()) == 1, "a name that hangs holds one thread, however often it is asked for"
     server.go_on.set()
     await resolver.close()
