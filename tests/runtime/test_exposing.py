@@ -37,7 +37,7 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-async def reads() -> list[str]:
+def reads() -> list[str]:
     return []
 
 
@@ -109,7 +109,7 @@ async def test_depths_that_cannot_be_read_are_not_shown_and_the_rest_is(
 
 
 @pytest.mark.parametrize("said", [b"GET /else HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n"])
-async def test_there_is_nothing_else(shown: Exposition, port: int, said: bytes) -> None:
+async def test_any_other_path_or_method_is_not_found(shown: Exposition, port: int, said: bytes) -> None:
     await until_served(port)
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     writer.write(said)

@@ -1,6 +1,5 @@
 """What an idle system asks of its database: counted on the wire for each role, and by the server itself in all."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 
@@ -77,4 +76,4 @@ async def test_an_idle_system_finds_what_nobody_told_it(
     async def is_routed() -> bool:
         return bool(await engine.value("SELECT COUNT(*) FROM route_attempts") == 1)
 
-    await asyncio.wait_for(eventually(is_routed, 5, "the event to be routed"), 6)
+    await eventually(is_routed, what="the event to be routed")

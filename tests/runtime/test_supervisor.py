@@ -11,7 +11,6 @@ from tidings.runtime import loop as loop_module
 from tidings.runtime import supervisor as supervisor_module
 from tidings.runtime.loop import keep_going
 from tidings.runtime.supervisor import Activity, supervise, unless_stopped
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import ActivityCrashed, Notice, StepFailed, StopOverdue
 
 
@@ -21,10 +20,9 @@ def stopping() -> asyncio.Event:
 
 
 async def test_a_crashed_activity_is_begun_again_after_a_pause_that_grows(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    stopping: asyncio.Event, told: list[Notice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "FIRST_PAUSE", 0.01)
-    heard: list[Notice] = []
     begun: list[float] = []
     calm = asyncio.Event()
 
@@ -39,10 +37,9 @@ async def test_a_crashed_activity_is_begun_again_after_a_pause_that_grows(
         await stopping.wait()
         calm.set()
 
-    with listening(heard.append):
-        await supervise([Activity("crashing", crashing), Activity("steady", steady)], stopping, 5)
+    await supervise([Activity("crashing", crashing), Activity("steady", steady)], stopping, 5)
     assert calm.is_set()
-    crashes = [one for one in heard if isinstance(one, ActivityCrashed)]
+    crashes = [one for one in told if isinstance(one, ActivityCrashed)]
     assert [one.activity for one in crashes] == ["crashing"] * 4
     assert crashes[0].error == "ZeroDivisionError: in the middle"
     assert "test_supervisor.py" in crashes[0].traceback
@@ -51,11 +48,10 @@ async def test_a_crashed_activity_is_begun_again_after_a_pause_that_grows(
 
 
 async def test_after_a_healthy_time_a_crash_is_a_first_one_again(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    stopping: asyncio.Event, told: list[Notice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "FIRST_PAUSE", 0.005)
     monkeypatch.setattr(supervisor_module, "SECONDS_OF_HEALTH", 0.0)
-    heard: list[Notice] = []
     times = 0
 
     async def crashing(stopping: asyncio.Event) -> None:
@@ -65,31 +61,23 @@ async def test_after_a_healthy_time_a_crash_is_a_first_one_again(
             stopping.set()
         raise ValueError
 
-    with listening(heard.append):
-        await supervise([Activity("crashing", crashing)], stopping, 5)
-    assert {one.pause_seconds for one in heard if isinstance(one, ActivityCrashed)} == {0.01}
+    await supervise([Activity("crashing", crashing)], stopping, 5)
+    assert {one.pause_seconds for one in told if isinstance(one, ActivityCrashed)} == {0.01}
 
 
-async def test_what_does_not_stop_in_time_is_broken_off(stopping: asyncio.Event) -> None:
-    heard: list[Notice] = []
+async def test_what_does_not_stop_in_time_is_broken_off(stopping: asyncio.Event, told: list[Notice]) -> None:
     tidied = asyncio.Event()
 
     async def deaf(stopping: asyncio.Event) -> None:
+        stopping.set()
         try:
             await asyncio.Event().wait()
         finally:
             tidied.set()
 
-    async def run() -> None:
-        await supervise([Activity("deaf", deaf)], stopping, 0.1)
-
-    with listening(heard.append):
-        running = asyncio.create_task(run())
-        await pause(0.01)
-        stopping.set()
-        await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(supervise([Activity("deaf", deaf)], stopping, 0.1), 5)
     assert tidied.is_set()
-    assert heard == [StopOverdue("deaf", 0.1)]
+    assert told == [StopOverdue("deaf", 0.1)]
 
 
 async def test_a_step_that_was_begun_is_finished_before_the_end(stopping: asyncio.Event) -> None:
@@ -107,11 +95,10 @@ async def test_a_step_that_was_begun_is_finished_before_the_end(stopping: asynci
 
 
 async def test_a_step_that_does_not_finish_is_broken_off(
-    stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    stopping: asyncio.Event, told: list[Notice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for a server that is away; what it was at is undone."""
     monkeypatch.setattr(loop_module, "SECONDS_TO_FINISH", 0.1)
-    heard: list[Notice] = []
     undone = asyncio.Event()
 
     async def step() -> bool:
@@ -122,14 +109,14 @@ async def test_a_step_that_does_not_finish_is_broken_off(
             undone.set()
         return True
 
-    with listening(heard.append):
-        await asyncio.wait_for(keep_going("it", step, stopping), 5)
+    await asyncio.wait_for(keep_going("it", step, stopping), 5)
     assert undone.is_set()
-    assert heard == [StopOverdue("it", 0.1)]
+    assert told == [StopOverdue("it", 0.1)]
 
 
-async def test_a_step_that_fails_is_tried_again_and_a_bug_is_passed_on(stopping: asyncio.Event) -> None:
-    heard: list[Notice] = []
+async def test_a_step_that_fails_is_tried_again_and_a_bug_is_passed_on(
+    stopping: asyncio.Event, told: list[Notice]
+) -> None:
     times = 0
 
     async def step() -> bool:
@@ -139,11 +126,10 @@ async def test_a_step_that_fails_is_tried_again_and_a_bug_is_passed_on(stopping:
             raise TidingsError("The server is away.")
         raise KeyError("a bug")
 
-    with listening(heard.append), pytest.raises(KeyError):
+    with pytest.raises(KeyError):
         await keep_going("it", step, stopping)
-    assert [(one.role, one.error) for one in heard if isinstance(one, StepFailed)] == [
-        ("it", "The server is away.")
-    ] * 2
+    failures = [(one.role, one.error) for one in told if isinstance(one, StepFailed)]
+    assert failures == [("it", "The server is away.")] * 2
 
 
 async def test_an_idle_loop_ends_at_once_when_it_is_told_to(

@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ JOB = {"job_id", "worker_id", "lease_expiration"}
 
 
 @pytest.fixture(autouse=True)
-def silence() -> Any:
+def silence() -> Iterator[None]:
     """Nobody listens but the test."""
     before = [*bus._listeners]
     bus._listeners.clear()
@@ -88,13 +88,17 @@ async def test_every_stage_of_a_delivery_says_what_it_is_about(
 def test_a_line_that_nobody_can_read_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """reliability.md J4: the pipe is closed, deliveries go on."""
 
+    tried: list[str] = []
+
     class Broken(io.StringIO):
         def write(self, text: str) -> int:
+            tried.append(text)
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Broken())
     log_lines.start_logging("json", "debug")
     bus.tell(notices.JobsLeased("w", 1))
+    assert tried
 
 
 def test_what_is_not_shown_is_not_listened_to() -> None:
