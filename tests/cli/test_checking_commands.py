@@ -54,7 +54,7 @@ def person(engine: Database, tmp_path: Path, start: Callable[[Process], Process]
     return Person(engine, tmp_path, start)
 
 
-async def test_an_endpoint_is_verified_and_tried_out(engine: Database, person: Person) -> None:
+async def test_an_endpoint_is_verified_and_tried_out(person: Person) -> None:
     """Both modes, by the receiver that is part of the product."""
     receiver, url = person.listens("--secret", SECRET)
     person.verifies()

@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 from tests.support.commands import run
 from tidings.cli.commands import COMMANDS, load
 from tidings.cli.database import show_findings
-from tidings.cli.main import app
 from tidings.cli.output import show_error
 from tidings.decisions.diagnosing import Finding, Health
 from tidings.errors import NotFound
@@ -24,7 +23,7 @@ from tidings.reference.command_line import leaves
 TESTS = Path(__file__).parents[1]
 SLOW_TO_LOAD = ("asyncpg", "asyncmy", "fastapi", "uvicorn", "msgspec", "structlog", "cryptography", "prometheus_client")
 # How tests begin a process of the product, whichever way.
-STARTING = {"run", "says", "json", "tells", "types", "tidings", "hurried", "call"}
+STARTING = {"run", "says", "json", "types", "tidings", "hurried", "call"}
 LEAVES = dict(leaves())
 
 
@@ -92,6 +91,7 @@ def parse(words: list[str]) -> None:
 
 def test_help_teaches(tmp_path: Path) -> None:
     whole = run("--help", cwd=tmp_path).stdout
+    assert "Usage: tidings " in whole
     for name, command in COMMANDS.items():
         assert re.search(rf"^\s+{name}\s", whole, re.MULTILINE), name
         assert command.says.split("…")[0][:40] in whole
@@ -127,11 +127,12 @@ def test_what_needs_no_database_loads_nothing_of_one(arguments: list[str]) -> No
     assert loaded_by(*arguments) == set()
 
 
-def test_a_command_loads_the_driver_of_its_own_engine_only(tmp_path: Path) -> None:
+def test_a_command_loads_the_driver_of_its_own_engine_only() -> None:
     away = "127.0.0.1:9/x"
     options = ["--connect-patience", "0s"]
     assert loaded_by("gates", "list", "--database-url", f"postgresql://u@{away}", *options) == {"asyncpg"}
-    assert loaded_by("gates", "list", "--database-url", f"mysql://u:p@{away}", *options) <= {"asyncmy", "cryptography"}
+    loaded = loaded_by("gates", "list", "--database-url", f"mysql://u:p@{away}", *options)
+    assert loaded - {"cryptography"} == {"asyncmy"}  # which may load the other to log in
 
 
 def completed(shell: str, words: str, tmp_path: Path) -> str:
@@ -169,4 +170,3 @@ def test_bench_measures_each_stage_and_leaves_nothing(tmp_path: Path) -> None:
     ]
     assert all(stage["per_second"] > 1 for stage in said)
     assert list(tmp_path.iterdir()) == []
-    assert app.info.name == "tidings"

@@ -15,6 +15,18 @@ from tidings.flow import ROLE_NAMES
 pytestmark = pytest.mark.slow
 
 URL_LINE = re.compile(r"^TIDINGS_DATABASE_URL_(\w+)=(\S+)$", re.MULTILINE)
+# The test servers give it up for speed, which doctor must not overlook.
+NOT_RIGHT = {"durability"}
+
+
+def doctor(cwd: Path, environment: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Its findings by their subject."""
+    said = run("doctor", "--json", cwd=cwd, exit=1, **environment).stdout
+    return {finding["subject"]: finding for finding in json.loads(said)}
+
+
+def not_right(findings: dict[str, dict[str, str]]) -> set[str]:
+    return {subject for subject, finding in findings.items() if finding["health"] != "right"}
 
 
 @pytest.fixture
@@ -31,8 +43,7 @@ def test_migrate_makes_everything_and_shows_the_new_logins_once(unmade: Database
     assert "gates are closed" in first.stderr
 
     names = {"TIDINGS_SCHEMA": unmade.names.schema, "TIDINGS_PREFIX": unmade.names.prefix}
-    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **urls, **names).stdout)
-    assert {subject for subject, finding in said.items() if finding["health"] != "right"} == {"durability"}
+    assert not_right(doctor(tmp_path, urls | names)) == NOT_RIGHT
     assert URL_LINE.findall(run("migrate", cwd=tmp_path, **single_login(unmade)).stdout) == []
 
 
@@ -57,18 +68,12 @@ def test_roles_print_migrates_and_prints_the_accounts(unmade: Database, tmp_path
     run("migrate", "--check", cwd=tmp_path, **single_login(unmade))
 
 
-def findings(ended_stdout: str) -> dict[str, dict[str, str]]:
-    return {finding["subject"]: finding for finding in json.loads(ended_stdout)}
-
-
 def test_doctor_finds_an_installation_with_own_logins_in_order(engine: Database, tmp_path: Path) -> None:
-    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **engine.environment()).stdout)
-    # The test servers give up durability for speed, which doctor must not overlook.
-    assert {subject for subject, finding in said.items() if finding["health"] != "right"} == {"durability"}
+    assert not_right(doctor(tmp_path, engine.environment())) == NOT_RIGHT
 
 
 def test_doctor_says_that_one_login_for_all_is_no_boundary(engine: Database, tmp_path: Path) -> None:
-    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **single_login(engine)).stdout)
+    said = doctor(tmp_path, single_login(engine))
     assert said["boundary"]["health"] == "doubtful"
     assert "no boundary" in said["boundary"]["says"]
     assert said["rights"]["health"] == "right"
@@ -77,7 +82,7 @@ def test_doctor_says_that_one_login_for_all_is_no_boundary(engine: Database, tmp
 def test_doctor_names_a_role_without_a_url_and_examines_the_rest(engine: Database, tmp_path: Path) -> None:
     environment = engine.environment()
     del environment["TIDINGS_DATABASE_URL_JOB_WORKER"]
-    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **environment).stdout)
+    said = doctor(tmp_path, environment)
     assert said["rights"]["health"] == "wrong"
     assert "no database URL for the role job_worker" in said["rights"]["says"]
     assert said["tables and indexes"]["health"] == "right"
@@ -102,7 +107,7 @@ async def test_doctor_names_the_damage_and_exits_1(throwaway: Database, tmp_path
         text.format(on=on, schema=throwaway.names.schema, router=router, login=throwaway.names.login("event_router")),
         role="admin",
     )
-    said = findings(run("doctor", "--json", cwd=tmp_path, exit=1, **throwaway.environment()).stdout)
+    said = doctor(tmp_path, throwaway.environment())
     assert said[subject]["health"] == "wrong"
     assert words in said[subject]["says"]
     assert said[subject]["remedy"]
@@ -113,8 +118,8 @@ def test_doctor_says_when_nothing_was_ever_migrated(unmade: Database, tmp_path: 
     assert "✘" in said.stdout
 
 
-def test_doctor_is_content_with_a_durable_server(engine_kind: str, tmp_path: Path) -> None:
-    with SERVERS[engine_kind](durable=True) as server:
+def test_doctor_is_content_with_a_durable_server(own_kind: str, tmp_path: Path) -> None:
+    with SERVERS[own_kind](durable=True) as server:
         mine = Database(server)
         run("migrate", cwd=tmp_path, **single_login(mine))
         assert "✘" not in run("doctor", cwd=tmp_path, **single_login(mine)).stdout

@@ -27,7 +27,7 @@ def test_migrate_doctor_and_url_work_from_an_empty_folder(folder: Path) -> None:
 
     server = peek(folder / "tidings-data")
     assert server is not None
-    wait_until(lambda: not server.running, what="the server to stop after its last holder")
+    wait_until(lambda: not server.running, 30, "the server to stop after its last holder")
     with pytest.raises(TidingsError):
         asyncio.run(open_engine(url, owner="test", names=Names()))
 
@@ -42,7 +42,7 @@ async def test_url_can_hold_the_server_for_other_tools(folder: Path, start: Call
     await engine.close()
     holding.wait_for_line("until Ctrl-C")
     holding.terminate()
-    assert holding.wait() == 0
+    assert holding.wait(30) == 0
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["migrate", "--check"], ["url"]])

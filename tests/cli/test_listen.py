@@ -6,19 +6,17 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http.client import HTTPConnection
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
 
 from tests.support.commands import run
 from tests.support.processes import Process, tidings
-from tests.support.waiting import wait_until
-from tidings.courier import Courier, Guard, Request, signature_headers
+from tidings.courier import Courier, Guard, Request, Result, signature_headers
 from tidings.decisions.verifying import challenge_body, is_right_answer
 from tidings.listener import MAX_BODY, Heard, Listener
 from tidings.model.subscription import Verification
@@ -31,24 +29,27 @@ CHALLENGE = "abcdefghijklmnopqrstuvwxyz0123456789-_ABCDE"
 class Trial:
     """A listener and somebody who sends to it by the product's own courier."""
 
-    def __init__(self, secrets: tuple[str, ...] = (SECRET,), answer: int = 200) -> None:
+    def __init__(self, secrets: tuple[str, ...], answer: int) -> None:
         self.heard: list[Heard] = []
         self.listener = Listener(self.heard.append, secrets, answer)
         guard = Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"])
         self.courier = Courier(guard, excerpt_size=4096)
 
-    async def send(self, body: bytes, *, secret: str = SECRET, message: str = "msg_1", **headers: str) -> Any:
+    async def send(self, body: bytes, *, secret: str = SECRET, message: str = "msg_1") -> Result:
         signed = signature_headers(message, int(time.time()), body, [secret])
         url = f"http://127.0.0.1:{self.listener.port}/hook"
-        return await self.courier.send(Request(url, body, (*signed, *headers.items()), 5))
+        return await self.courier.send(Request(url, body, signed, 20))
+
+
+Trials = Callable[..., Awaitable[Trial]]
 
 
 @pytest.fixture
-async def trials() -> AsyncIterator[Callable[..., Any]]:
+async def trials() -> AsyncIterator[Trials]:
     begun: list[Trial] = []
 
-    async def begin(*arguments: Any) -> Trial:
-        begun.append(Trial(*arguments))
+    async def begin(secrets: tuple[str, ...] = (SECRET,), answer: int = 200) -> Trial:
+        begun.append(Trial(secrets, answer))
         await begun[-1].listener.listen("127.0.0.1", 0)
         return begun[-1]
 
@@ -58,7 +59,7 @@ async def trials() -> AsyncIterator[Callable[..., Any]]:
         await trial.listener.close()
 
 
-async def test_a_signed_delivery_is_taken_and_one_of_somebody_else_is_not(trials: Callable[..., Any]) -> None:
+async def test_a_signed_delivery_is_taken_and_one_of_somebody_else_is_not(trials: Trials) -> None:
     trial = await trials()
     assert (await trial.send(b'{"id": 1}')).status == 200
     assert (await trial.send(b'{"id": 1}', secret=OTHER, message="msg_2")).status == 401
@@ -68,14 +69,14 @@ async def test_a_signed_delivery_is_taken_and_one_of_somebody_else_is_not(trials
     assert "signature" in bad.problem
 
 
-async def test_several_secrets_may_be_known_or_none(trials: Callable[..., Any]) -> None:
+async def test_several_secrets_may_be_known_or_none(trials: Trials) -> None:
     both, none = await trials((OTHER, SECRET)), await trials(())
     assert (await both.send(b"{}")).status == 200
     assert (await none.send(b"{}")).status == 200
     assert [both.heard[0].is_signed, none.heard[0].is_signed] == [True, None]
 
 
-async def test_challenges_of_both_modes_are_answered(trials: Callable[..., Any]) -> None:
+async def test_challenges_of_both_modes_are_answered(trials: Trials) -> None:
     trial = await trials((SECRET,), 500)
     result = await trial.send(challenge_body(1, CHALLENGE, 0))
     assert result.status == 200
@@ -84,22 +85,22 @@ async def test_challenges_of_both_modes_are_answered(trials: Callable[..., Any])
     assert trial.heard[0].kind == "challenge"
 
 
-async def test_a_challenge_that_is_not_signed_is_not_answered(trials: Callable[..., Any]) -> None:
+async def test_a_challenge_that_is_not_signed_is_not_answered(trials: Trials) -> None:
     trial = await trials()
     result = await trial.send(challenge_body(1, CHALLENGE, 0), secret=OTHER)
     assert (result.status, result.excerpt) == (401, b"")
 
 
-async def test_events_are_answered_as_one_wishes_and_known_again(trials: Callable[..., Any]) -> None:
+async def test_events_are_answered_as_one_wishes_and_known_again(trials: Trials) -> None:
     trial = await trials((SECRET,), 503)
     assert [(await trial.send(b"{}")).status for _ in range(2)] == [503, 503]
     assert [heard.is_repeated for heard in trial.heard] == [False, True]
 
 
-async def test_what_is_too_long_or_no_delivery_is_refused(trials: Callable[..., Any]) -> None:
+async def test_what_is_too_long_or_no_delivery_is_refused(trials: Trials) -> None:
     trial = await trials()
     assert (await trial.send(b"x" * (MAX_BODY + 1))).status == 413
-    asking = HTTPConnection("127.0.0.1", trial.listener.port, timeout=5)
+    asking = HTTPConnection("127.0.0.1", trial.listener.port, timeout=20)
 
     def get() -> int:
         asking.request("GET", "/")
@@ -110,10 +111,16 @@ async def test_what_is_too_long_or_no_delivery_is_refused(trials: Callable[..., 
     assert trial.heard == []
 
 
-def post(port: int, body: str, secret: str = SECRET) -> int:
+def listening(start: Callable[[Process], Process], *words: str) -> tuple[Process, int]:
+    """The command, at some port."""
+    process = start(tidings("listen", "--port", "0", *words))
+    return process, int(process.wait_for_line(r"Listening at http://127\.0\.0\.1:(\d+)/", 20)[1])
+
+
+def post(port: int, body: str) -> int:
     now = datetime.datetime.now(datetime.UTC)
-    signature = Webhook(secret).sign("msg_7", now, body)
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    signature = Webhook(SECRET).sign("msg_7", now, body)
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
     headers = {
         "webhook-id": "msg_7",
         "webhook-timestamp": str(int(now.timestamp())),
@@ -129,8 +136,7 @@ def post(port: int, body: str, secret: str = SECRET) -> int:
 
 @pytest.mark.slow
 def test_each_delivery_is_one_line_that_can_do_nothing_to_a_terminal(start: Callable[[Process], Process]) -> None:
-    process = start(tidings("listen", "--port", "0", "--secret", SECRET, "--answer", "202"))
-    port = int(process.wait_for_line(r"Listening at http://127\.0\.0\.1:(\d+)/", 20)[1])
+    process, port = listening(start, "--secret", SECRET, "--answer", "202")
     assert post(port, '{"text": "\x1b[31mred\n and more"}') == 202
     line = process.wait_for_line("order.paid").string
     assert all(word in line for word in ("✓", "msg_7", "attempt 2", "→ 202", "red  and more"))
@@ -141,15 +147,13 @@ def test_each_delivery_is_one_line_that_can_do_nothing_to_a_terminal(start: Call
 
 @pytest.mark.slow
 def test_for_machines_each_delivery_is_one_line_of_json(start: Callable[[Process], Process]) -> None:
-    process = start(tidings("listen", "--port=0", "--json"))
-    port = int(process.wait_for_line(r"Listening at http://127\.0\.0\.1:(\d+)/", 20)[1])
+    process, port = listening(start, "--json")
     process.wait_for_line("not checked")
     assert post(port, '{"id": 1}') == 200
     told = json.loads(process.wait_for_line(r"^\{").string)
     assert (told["webhook_id"], told["event_type"], told["attempt"]) == ("msg_7", "order.paid", "2")
     assert (told["signed"], told["answered"], told["body"]) == (None, 200, '{"id": 1}')
     os.kill(process.pid, signal.SIGINT)
-    wait_until(lambda: not process.is_running(), what="Ctrl-C to end it")
     assert process.wait() == 0
 
 
@@ -158,6 +162,5 @@ def test_a_secret_that_is_none_and_a_port_that_is_taken_are_said(
     tmp_path: Path, start: Callable[[Process], Process]
 ) -> None:
     assert "secret" in run("listen", "--secret", "whsec_!", cwd=tmp_path, exit=2).stderr
-    process = start(tidings("listen", "--port", "0"))
-    port = process.wait_for_line(r"Listening at http://127\.0\.0\.1:(\d+)/", 20)[1]
-    assert "--port" in run("listen", "--port", port, cwd=tmp_path, exit=1).stderr
+    _, port = listening(start)
+    assert "--port" in run("listen", "--port", str(port), cwd=tmp_path, exit=1).stderr

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 import re
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -11,17 +12,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.commands import run
+from tests.api.conftest import TAKES_REQUESTS
+from tests.support.commands import run, single_login
 from tests.support.database import Database
 from tests.support.processes import Process, tidings
 from tests.support.receiver import Receiver
 from tests.support.waiting import eventually
-from tidings.db.engine import open_engine
 from tidings.db.names import Names
-from tidings.db.statements import Statement
 
 pytestmark = pytest.mark.slow
 
+KEY = {"TIDINGS_SECRET_KEYS": "a-key-for-the-tests-of-up"}
 ALLOWED = {"TIDINGS_PORT": "0", "TIDINGS_ALLOW_HTTP_HOSTS": "127.0.0.1", "TIDINGS_ALLOW_NETWORKS": "127.0.0.0/8"}
 _numbers = itertools.count(1)
 
@@ -57,17 +58,16 @@ class Installed:
         return secret
 
     async def ended(self, process: Process, word: signal.Signals) -> None:
-        process._started.send_signal(word)
+        os.kill(process.pid, word)
         assert await asyncio.to_thread(process.wait, 20) == 0, process.output
         assert "Stopped." in process.output
         assert "Traceback" not in process.output
 
 
 async def published_by_http(process: Process, key: str, event: str) -> None:
-    await asyncio.to_thread(process.wait_for_line, "takes requests", 30)
-    (url,) = re.findall(r"http://127\.0\.0\.1:[1-9]\d+", process.output)
+    found = await asyncio.to_thread(process.wait_for_line, TAKES_REQUESTS, 30)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+    async with httpx.AsyncClient(base_url=found[1], headers=headers, timeout=20) as client:
         assert (await client.post("/v1/events", content=event)).status_code == 202
 
 
@@ -101,17 +101,9 @@ async def test_up_works_on_a_server_of_ones_own(
     engine: Database, folder: Path, start: Callable[[Process], Process], receiver: Receiver
 ) -> None:
     name = f"up{next(_numbers)}"
-    environment = {
-        "TIDINGS_DATABASE_URL": engine.admin_url,
-        "TIDINGS_SCHEMA": name,
-        "TIDINGS_PREFIX": name,
-        "TIDINGS_SECRET_KEYS": "a-key-for-the-tests-of-up",
-    }
-    await delivers_again_and_again(Installed(folder, start, environment), receiver)
-    admin = await open_engine(engine.admin_url, owner="test", names=Names(schema=name, prefix=name))
-    async with admin.transaction() as transaction:
-        rows = await transaction.rows(Statement("test.rows", "SELECT action FROM audit_log ORDER BY id", ()))
-    await admin.close()
+    own = Database(engine.server, Names(schema=name, prefix=name))
+    await delivers_again_and_again(Installed(folder, start, single_login(own) | KEY), receiver)
+    rows = await own.sql("SELECT action FROM audit_log ORDER BY id", "admin")
     assert [row["action"] for row in rows][:3] == ["route.created", "gate.opened", "gate.opened"]
 
 
@@ -119,7 +111,7 @@ async def test_up_leaves_closed_what_was_there_before_it(
     throwaway: Database, folder: Path, start: Callable[[Process], Process]
 ) -> None:
     """DESIGN §8: "`tidings migrate` leaves gates closed", and only a start that creates the schema opens them."""
-    installed = Installed(folder, start, throwaway.environment() | {"TIDINGS_SECRET_KEYS": "a-key-for-the-tests-of-up"})
+    installed = Installed(folder, start, throwaway.environment() | KEY)
     process = await installed.up()
     assert not await throwaway.sql("SELECT * FROM gates")
     assert not await throwaway.sql("SELECT * FROM routes")
@@ -138,7 +130,7 @@ def test_only_the_router_can_be_run_once(engine: Database, tmp_path: Path) -> No
 
 
 async def test_what_a_person_must_mend_ends_it_before_it_has_begun(throwaway: Database, tmp_path: Path) -> None:
-    environment = throwaway.environment() | {"TIDINGS_SECRET_KEYS": "a-key-for-the-tests-of-up"}
+    environment = throwaway.environment() | KEY
     wrong = throwaway.url("job_worker").replace(throwaway.passwords[throwaway.names.login("job_worker")], "wrong")
     bad = environment | {"TIDINGS_DATABASE_URL_JOB_WORKER": wrong}
     assert "refused the login" in run("run", "all", cwd=tmp_path, exit=1, **bad).stderr
