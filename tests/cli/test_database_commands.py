@@ -114,8 +114,9 @@ async def test_doctor_names_the_damage_and_exits_1(throwaway: Database, tmp_path
 
 
 def test_doctor_says_when_nothing_was_ever_migrated(unmade: Database, tmp_path: Path) -> None:
-    said = run("doctor", cwd=tmp_path, exit=1, **single_login(unmade))
-    assert "✘" in said.stdout
+    said = run("doctor", cwd=tmp_path, exit=1, **single_login(unmade)).stdout
+    assert "✘" in said
+    assert "Run `tidings migrate`" in said
 
 
 def test_doctor_is_content_with_a_durable_server(own_kind: str, tmp_path: Path) -> None:
