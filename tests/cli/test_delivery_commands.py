@@ -139,7 +139,7 @@ async def test_a_requeue_that_is_interrupted_can_be_resumed_or_cancelled(
     process = start(tidings("dead-letters", "requeue", "--all", "--yes", "--rate", "10", **shell.environment))
     await eventually(scene.next_generation, timeout=30)
     os.kill(process.pid, signal.SIGINT)
-    assert process.wait() == 130, process.output
+    assert process.wait(30) == 130, process.output
     (stands,) = shell.json("dead-letters", "requeues")
     assert stands["status"] == "running"
     assert 0 < stands["started_count"] < 400

@@ -129,7 +129,7 @@ async def asyncpg_pool(url: str) -> Caller:
     import asyncpg
 
     pool = await asyncpg.create_pool(url, min_size=1, max_size=1, server_settings={"search_path": "public"})
-    return await _asyncpg(await pool.acquire(), lambda: pool.terminate())
+    return await _asyncpg(await pool.acquire(), pool.terminate)
 
 
 async def _asyncpg(connection: Any, close: Callable[[], Any]) -> Caller:

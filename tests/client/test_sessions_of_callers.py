@@ -10,11 +10,11 @@ import pymysql
 import pytest
 
 import tidings
-from tests.client.callers import ENGINE_OF, calling, libpq, parts_of
+from tests.client.callers import calling, libpq, parts_of
 from tests.client.test_publish import ODD, stored
+from tests.roles.routes.scene import somebody_waits
 from tests.support.database import Database
 from tests.support.sessions import connect
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -54,26 +54,23 @@ async def test_a_schema_that_could_not_be_ours_is_refused(engine: Database, sche
 
 
 async def test_in_autocommit_the_event_is_there_at_once(engine: Database) -> None:
-    url = engine.url(WRITER)
-    session = await connect(url)
+    session = await connect(engine.url(WRITER))
     await tidings.publish(session.connection, "a", ODD, external_id="1")
     assert [event["payload"] for event in await stored(engine)] == [ODD]
     await session.close()
 
 
 async def test_fifty_transactions_with_the_same_external_id_make_one_event(engine: Database) -> None:
-    start = asyncio.Event()
+    all_are_here = asyncio.Barrier(50)
 
     async def publish(number: int) -> tidings.Published:
         async with calling(FASTEST[engine.kind], engine.url(WRITER)) as caller:
-            await start.wait()
+            await all_are_here.wait()
             published = await caller.do(lambda c: tidings.publish(c, "a", number % 2, external_id="once"))
             await caller.commit()
             return published
 
-    rush = [asyncio.create_task(publish(number)) for number in range(50)]
-    start.set()
-    published = await asyncio.gather(*rush)
+    published = await asyncio.gather(*map(publish, range(50)))
     (event,) = await stored(engine)
     assert {one.id for one in published} == {event["id"]}
     assert sum(one.duplicate for one in published) == 49
@@ -107,7 +104,6 @@ async def test_a_plain_insert_is_an_event_too(engine: Database) -> None:
 @pytest.mark.parametrize("mode", ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES,ANSI", ""])
 @pytest.mark.one_engine("mariadb", reason="PostgreSQL has no sql_mode")
 async def test_no_mode_of_the_session_changes_the_text(engine: Database, driver: str, mode: str) -> None:
-    assert ENGINE_OF[driver] == engine.kind
     async with calling(driver, engine.url(WRITER)) as caller:
         await caller.run(f"SET SESSION sql_mode = '{mode}'")
         await caller.do(lambda c: tidings.publish(c, "a", ODD, external_id="\\'\"`😀"))
@@ -170,17 +166,9 @@ async def test_who_waits_for_an_open_transaction_gets_the_id_if_that_rolls_back(
     async with calling(driver, url) as first, calling(driver, url) as second:
         await first.do(lambda c: tidings.publish(c, "a", "1", external_id="x"))
         waiting = asyncio.create_task(second.do(lambda c: tidings.publish(c, "a", "2", external_id="x")))
-        await eventually(lambda: is_waiting(engine), what="the second one to wait for the first")
+        await somebody_waits(engine)
         await first.rollback()
         published = await waiting
         await second.commit()
     assert not published.duplicate
     assert [(event["id"], event["payload"]) for event in await stored(engine)] == [(published.id, "2")]
-
-
-async def is_waiting(engine: Database) -> bool:
-    text = {
-        "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted",
-        "mariadb": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
-    }
-    return bool(await engine.value(text[engine.kind], "admin"))
