@@ -114,7 +114,7 @@ async def test_half_of_what_it_can_do_comes_in(engine: Database) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.one_engine("postgresql", reason="that is where the peers are")
 async def test_ours_is_measured_alone_and_as_users_run_it(engine: Database) -> None:
-    alone, used = await ours(engine, 1_000)
+    alone, used = await ours(engine, 1_000, 100)
     assert alone.drain > 1
     assert used.drain > 1
     assert used.single is None
