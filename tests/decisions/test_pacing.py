@@ -1,6 +1,6 @@
 """Lanes are served in turn, each within its window, all within one limit, and none of them starves."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 
 from hypothesis import given
@@ -101,14 +101,14 @@ def test_what_is_taken_is_shared_evenly(due: Mapping[int, list[int]], free: int)
 
 
 @given(
-    backlog=st.dictionaries(st.integers(1, 500), st.integers(1, 5000), min_size=1, max_size=200),
+    others=st.sets(st.integers(1, 500), min_size=1, max_size=200),
     hogs=st.sets(st.integers(1, 500), max_size=5),
     window=st.integers(1, 100),
 )
-def test_no_lane_starves_whatever_the_others_have(backlog: dict[int, int], hogs: set[int], window: int) -> None:
+def test_no_lane_starves_whatever_the_others_have(others: set[int], hogs: set[int], window: int) -> None:
     """Hogs never finish a job, have news all the time, and stand at their window; the others are served regardless."""
     limits = FlowLimits(active_jobs_max=1000 + window * len(hogs), window_start=window, window_max=window)
-    lanes = sorted({*backlog, *hogs})
+    lanes = sorted(others | hogs)
     active: Counter[int] = Counter()
     served: Counter[int] = Counter()
     last = 0
@@ -118,8 +118,7 @@ def test_no_lane_starves_whatever_the_others_have(backlog: dict[int, int], hogs:
         free = free_room(active, limits, 500)
         served_now = lanes_to_serve(turn, [*hogs] * 100, frozenset(lanes))
         found = rooms(dict.fromkeys(served_now, window), active, free)
-        waiting = deque(taken_in_turn({lane: [lane] * min(room, 5000) for lane, room in found.items()}, free))
-        for lane in waiting:
+        for lane in taken_in_turn({lane: [lane] * room for lane, room in found.items()}, free):
             served[lane] += 1
             active[lane] += lane in hogs
     assert all(served[lane] > 0 for lane in lanes)

@@ -15,8 +15,8 @@ HOUR = datetime.datetime(2026, 5, 4, 13, tzinfo=datetime.UTC)
 
 def test_a_burial_is_a_failed_attempt_and_a_dead_delivery() -> None:
     results = [Tallied(7, Completed()), Tallied(7, Retried(1.0, "timeout")), Tallied(7, Buried("http_500"))]
-    for found in tally(results, NOW):
-        assert (found.total.delivered, found.total.failed, found.total.dead) == (1, 2, 1)
+    totals = [found.total for found in tally(results, NOW)]
+    assert [(total.delivered, total.failed, total.dead) for total in totals] == [(1, 2, 1)] * 2
 
 
 def test_who_was_given_up_without_an_attempt_is_dead_and_failed_nothing() -> None:

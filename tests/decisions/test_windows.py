@@ -73,7 +73,7 @@ def after(window: Window, results: str, is_limit: bool = True) -> Window:
         (3, "--+", 1),
     ],
 )
-def test_worked_values(size: int, results: str, becomes: int) -> None:
+def test_a_window_becomes_what_was_worked_out(size: int, results: str, becomes: int) -> None:
     assert after(Window(size), results).size == becomes
 
 

@@ -33,10 +33,14 @@ def test_the_page_of_retries_has_the_defaults_and_the_values_that_were_worked_ou
 
 
 def test_the_values_of_labels_are_those_that_are_there_from_the_beginning_and_more() -> None:
-    for name, metric, labels in exported():
-        made = {value for sample in metric.samples for value in sample.labels.values()}
-        if made:
-            assert made <= set(VALUES[name, labels[0]])
+    made = {
+        (name, labels[0]): {value for sample in metric.samples for value in sample.labels.values()}
+        for name, metric, labels in exported()
+        if labels
+    }
+    told = {key: values for key, values in made.items() if values}
+    assert told.keys() == {("tidings_sagas_total", "status"), ("tidings_troubles_total", "kind")}
+    assert all(values <= set(VALUES[key]) for key, values in told.items())
 
 
 def test_nothing_that_can_be_called_asked_for_or_said_is_left_out(pages: dict[str, str]) -> None:

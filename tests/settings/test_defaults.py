@@ -35,8 +35,10 @@ def test_each_section_and_setting_has_a_comment() -> None:
 
 
 def test_the_defaults_file_is_itself_a_valid_settings_file(tmp_path: Path) -> None:
+    without = loaded(directory=tmp_path)
     (tmp_path / "tidings.toml").write_text(defaults_text(), encoding="utf-8")
-    assert loaded(directory=tmp_path) == loaded(directory=tmp_path, environ={"TIDINGS_CONFIG": "tidings.toml"})
+    assert loaded(directory=tmp_path) == without
+    assert loaded(directory=tmp_path, environ={"TIDINGS_CONFIG": "tidings.toml"}) == without
 
 
 def test_the_reference_page_is_up_to_date() -> None:

@@ -153,7 +153,7 @@ def test_a_named_file_must_be_there_and_readable(tmp_path: Path) -> None:
 
 
 def test_variables_of_test_harnesses_and_other_programs_are_ignored() -> None:
-    loaded({"TIDINGS_TEST_POSTGRESQL": "x", "PATH": "/bin", "XTIDINGS_PORT": "y"})
+    assert loaded({"TIDINGS_TEST_POSTGRESQL": "x", "PATH": "/bin", "XTIDINGS_PORT": "y"}) == loaded()
 
 
 def test_roles_are_unknown_unless_the_caller_names_them() -> None:
