@@ -44,7 +44,8 @@ def test_bars_stand_on_each_other_and_end_at_the_top() -> None:
 
 def test_a_chart_of_nothing_is_flat() -> None:
     assert stacked([], 100, 50) == []
-    assert all(bar.height == 0 for bar in stacked([(0,)] * 3, 100, 50)[0])
+    (bars,) = stacked([(0,)] * 3, 100, 50)
+    assert [bar.height for bar in bars] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("is_tall", [False, True])

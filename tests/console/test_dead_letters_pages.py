@@ -49,12 +49,9 @@ async def test_they_are_found_by_subscription_type_error_and_time(
     first = await scene.letters(one, 4, "http_503", "2026-01-10")
     second = await scene.letters(two, 4, "timeout", "2026-01-20")
     third = await scene.letters(two, 4, "http_503", "2026-01-30")
-    await scene.sql(
-        "INSERT INTO events (event_type, payload) VALUES ('rare.type', '{}')",
-    )
-    rare = (await scene.letters(one, 1, "http_503", "2026-02-01"))[0]
+    (last,) = await scene.letters(one, 1, "http_503", "2026-02-01")
     viewer = await sign_in("viewer")
-    everything = sorted([*first, *second, *third, rare], reverse=True)
+    everything = sorted([*first, *second, *third, last], reverse=True)
     assert await all_pages(viewer, "/dead-letters") == everything
 
     async def found(query: str) -> list[int]:
@@ -66,23 +63,22 @@ async def test_they_are_found_by_subscription_type_error_and_time(
     assert await found("type=a") == sorted(everything)
     assert await found("type=b") == []
     assert await found("since=2026-01-15T00:00&until=2026-01-25T00:00") == second
-    assert await found(f"subscription={one}&since=2026-01-15T00:00") == [rare]
+    assert await found(f"subscription={one}&since=2026-01-15T00:00") == [last]
     assert await found("error=none") == []
     assert "No dead letter fits" in await viewer.text("/dead-letters?subscription=999")
     assert (await viewer.get("/dead-letters?subscription=abc")).status_code == 422
     assert (await viewer.get("/dead-letters?since=abc")).status_code == 422
 
 
-async def test_one_is_shown_with_its_attempts_and_leads_to_its_event(
-    scene: Scene, engine: Database, sign_in: SignIn
-) -> None:
+async def test_one_is_shown_with_its_error_and_payload_and_leads_to_its_event(scene: Scene, sign_in: SignIn) -> None:
     (letter,) = await scene.letters(await scene.subscription(), 1, "http_503")
-    text = await (await sign_in("viewer")).text(f"/dead-letters/{letter}")
+    viewer = await sign_in("viewer")
+    text = await viewer.text(f"/dead-letters/{letter}")
     assert "http_503" in text
     assert '/events/1?subscription=1"' in text
     assert '"a": 1' in html.unescape(text)
-    assert '{"a":  1}' in html.unescape(await (await sign_in("viewer")).text(f"/dead-letters/{letter}?view=raw"))
-    assert (await (await sign_in("viewer")).get("/dead-letters/999")).status_code == 404
+    assert '{"a":  1}' in html.unescape(await viewer.text(f"/dead-letters/{letter}?view=raw"))
+    assert (await viewer.get("/dead-letters/999")).status_code == 404
 
 
 async def test_nothing_given_up_is_good_news(sign_in: SignIn) -> None:
@@ -123,7 +119,7 @@ async def test_a_key_of_one_domain_sees_its_own_and_requeues_nothing(scene: Scen
     assert (await shop.get(f"/dead-letters/results?ids={other}")).status_code == 403
 
 
-async def test_what_is_foreign_is_text(scene: Scene, engine: Database, sign_in: SignIn) -> None:
+async def test_what_is_foreign_is_text(scene: Scene, sign_in: SignIn) -> None:
     subscription = await scene.subscription(description=f"'{QUOTED}'")
     (letter,) = await scene.letters(subscription, 1, QUOTED[:60].replace("'", ""))
     admin = await sign_in()
@@ -153,9 +149,8 @@ async def test_one_is_requeued_once(scene: Scene, sign_in: SignIn) -> None:
     assert f'action="/dead-letters/{letter}/requeue"' not in text
     assert "had been requeued before" in await operator.after(f"/dead-letters/{letter}/requeue")
     assert len(await scene.next_generation()) == 1
-    ((actor, action, _), *_) = [row for row in await scene.audited() if row[1] == "dead_letters.requeued"]
-    assert actor.startswith("key:")
-    assert action == "dead_letters.requeued"
+    actors = [actor for actor, action, _ in await scene.audited() if action == "dead_letters.requeued"]
+    assert actors[0].startswith("key:")
     assert (await operator.post("/dead-letters/999/requeue")).status_code == 404
 
 
@@ -231,7 +226,7 @@ async def test_many_are_previewed_begun_and_followed_to_their_end(scene: Scene, 
     assert "/dead-letters/requeues/1" in await operator.text("/dead-letters/requeues")
 
 
-async def test_many_can_be_of_one_type(scene: Scene, engine: Database, sign_in: SignIn) -> None:
+async def test_many_can_be_of_one_type(scene: Scene, sign_in: SignIn) -> None:
     subscription = await scene.subscription()
     await scene.letters(subscription, 3)
     operator = await sign_in("operator")
@@ -260,8 +255,9 @@ async def test_a_count_ends_where_counting_gets_long(
     assert "older ones were not looked through" in text
 
 
-async def test_many_can_be_cancelled_and_resumed(scene: Scene, engine: Database, sign_in: SignIn) -> None:
-    await scene.letters(await scene.subscription(), 8)
+async def test_many_that_are_cancelled_are_not_resumed(scene: Scene, sign_in: SignIn) -> None:
+    """At one a second they would take a minute."""
+    await scene.letters(await scene.subscription(), 60)
     operator = await sign_in("operator")
     await operator.after("/dead-letters/many", rate="1")
 
@@ -274,7 +270,7 @@ async def test_many_can_be_cancelled_and_resumed(scene: Scene, engine: Database,
     assert 'action="/dead-letters/requeues/1/cancel"' in text
     assert "It was ended." in await operator.after("/dead-letters/requeues/1/cancel")
     done = len(await scene.next_generation())
-    assert done < 8
+    assert done < 60
     text = await operator.text("/dead-letters/requeues/1")
     assert "Cancelled" in text
     assert "hx-get" not in text

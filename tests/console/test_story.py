@@ -30,8 +30,10 @@ def saga(id: int, subscription: int, generation: int, second: float, status: str
     }
 
 
-def story(*sagas: Any, letters: Any = (), deeds: Any = (), attempts: Any = (), tasks: Any = ()) -> Story:
-    event = {"id": 1, "created_at": at(0), "route_dead_letters": (), "route_attempts": attempts, "tasks": tasks}
+def story(
+    *sagas: Any, letters: Any = (), deeds: Any = (), attempts: Any = (), set_aside: Any = (), tasks: Any = ()
+) -> Story:
+    event = {"id": 1, "created_at": at(0), "route_dead_letters": set_aside, "route_attempts": attempts, "tasks": tasks}
     return Story({**event, "sagas": sagas}, letters, {}, deeds)
 
 
@@ -86,6 +88,14 @@ def test_a_delivery_is_its_last_generation() -> None:
     assert not delivery.may_be_resent
 
 
-def test_every_kind_has_its_place() -> None:
-    made = story(tasks=[{"id": 1, "status": 2, "updated_at": at(4)}])
-    assert set(kinds(made)) <= set(KINDS)
+def test_every_kind_has_its_place_among_those_of_the_same_moment() -> None:
+    made = story(
+        saga(6, 1, 1, 0, "Pending"),
+        saga(5, 1, 0, 0, "DeadLettered", job(1, 0)),
+        letters=[{"id": 9, "saga_id": 5, "failed_at": NOW}],
+        attempts=[{"id": 1, "status": "sent", "created_at": NOW}],
+        set_aside=[{"id": 1, "created_at": NOW, "resolved_at": NOW}],
+        tasks=[{"id": 1, "status": 2, "updated_at": NOW}],
+    )
+    routed = ["accepted", "decided", "set_aside", "set_right"]
+    assert kinds(made) == [*routed, "planned", "again", "attempt", "buried", "task", "due"] == [*KINDS]

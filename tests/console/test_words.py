@@ -112,10 +112,10 @@ def test_chinese_is_chinese() -> None:
 
 def test_everything_that_pages_say_has_words() -> None:
     texts = words_of(DEFAULT).texts
-    for path in [*CONSOLE.rglob("*.html"), *CONSOLE.rglob("*.py")]:
-        asked = {one or other for one, other in ASKED.findall(path.read_text("utf-8"))}
-        unknown = {name for name in asked if name not in texts and not name.startswith("refused.")}
-        assert unknown == set(), path.name
+    sources = [path.read_text("utf-8") for path in (*CONSOLE.rglob("*.html"), *CONSOLE.rglob("*.py"))]
+    asked = {one or other for source in sources for one, other in ASKED.findall(source)}
+    assert len(asked) > len(texts) / 2
+    assert {name for name in asked if name not in texts and not name.startswith("refused.")} == set()
 
 
 @pytest.mark.parametrize(
