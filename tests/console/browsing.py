@@ -1,7 +1,6 @@
 """A real browser for tests: Debian's Chromium, driven by Playwright."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,16 @@ AXE = ROOT / ".venv" / "assets" / "axe.min.js"
 PICTURES = ROOT / "pictures"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SERIOUS = {"serious", "critical"}
+# Tests run as root in containers, where the sandbox can't start; pages are our own.
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 
 def chromium() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def arguments() -> Sequence[str]:
-    # Tests run as root in containers, where the sandbox can't start; pages are our own.
-    return ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-
-
 async def new_context(browser: Browser, url: str, **options: Any) -> BrowserContext:
-    """A person with a browser of their own. What a page does to the console, or breaks of its rules, fails the test."""
+    """A person with a browser of their own."""
     context = await browser.new_context(base_url=url, **{"locale": "en-GB", **options})
     context.set_default_timeout(15_000)
     return context

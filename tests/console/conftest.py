@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 
 from tests.api.conftest import Served, serving
-from tests.console.browsing import arguments, chromium
+from tests.console.browsing import ARGUMENTS, chromium
 from tests.console.visitor import Visitor
 from tests.support.database import Database
 from tidings.model.key import Scope
@@ -48,6 +48,6 @@ async def browser() -> AsyncIterator[Browser]:
     if path is None:
         pytest.skip("there is no Chromium; `make servers` installs one")
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=arguments())
+        browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         await browser.close()

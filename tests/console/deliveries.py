@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.roles.observer.world import World
 from tests.support.database import Database
+from tests.support.engine_words import Words
 
 HOSTILE = """<script>alert(1)</script><img src=x onerror=alert(2)>"' onmouseover="alert(3)"""
 QUOTED = HOSTILE.replace("'", "''")
@@ -20,8 +21,7 @@ class Deliveries(World):
         return made
 
     async def report(self) -> None:
-        excerpt = (b"no room " + HOSTILE.encode()).hex()
-        text = f"decode('{excerpt}', 'hex')" if self.database.family == "postgresql" else f"x'{excerpt}'"
+        text = Words(self.database).binary(b"no room " + HOSTILE.encode())
         given = "finished_at = created_at, duration_ms = 123, worker_id = 'worker-7'"
         for subscription, outcome in (
             (1, "status = 'Completed', response_status = 204"),

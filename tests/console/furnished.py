@@ -51,66 +51,60 @@ class Furnished:
         """The same tables, with the worst in every column that somebody else fills."""
         await self._routing()
         await self._subscriptions([(text, f"https://x.example/{text}", f"{text} ☃ {text}") for text in HOSTILE])
-        for text in HOSTILE:
-            payload = json.dumps({text: text, "list": [text]})
-            await self._insert(
-                "events",
-                event_type=text,
-                event_domain=text,
-                event_stream=text,
-                external_id=text,
-                correlation_id=text,
-                payload=payload,
-            )
-            await self._insert(
-                "sys_pending_tasks", biz_type=text[:50], biz_key=text, payload=payload, result_msg=text, status=4
-            )
-            await self._insert(
-                "sys_pending_tasks_history",
-                biz_type=text[:50],
-                biz_key=text,
-                payload=payload,
-                result_msg=text,
-                status=2,
-                id=700 + HOSTILE.index(text),
-            )
-            await self._insert("audit_log", actor=text, action=text, subject=text, detail=payload, request_id=text)
-            await self._insert("gates", name=text, is_open=True, reason=text, changed_by=text)
-            await self._insert(
-                "worker_presence", worker_id=text, process=text[:40], host=text, pid=1, version=text[:40]
-            )
-            await self._insert(
-                "api_keys", public_id=text[:40], key_hash="x", name=text, scopes="viewer", created_by=text
-            )
-            await self._insert(
-                "routes", event_type=text, event_domain=text, event_stream=text, target="task", task_biz_type=text[:50]
-            )
-            await self._insert("route_worker_cursors", worker_name=text, event_domain=text, last_run_summary=payload)
-        await self._deliveries(error=HOSTILE[0], excerpt="".join(HOSTILE), worker=HOSTILE[2])
         for number, text in enumerate(HOSTILE, 1):
-            await self._insert(
-                "route_dead_letters",
-                event_id=number,
-                worker_name=text,
-                idempotency_key=f"{number}{text}",
-                event_snapshot=json.dumps({"a": text}),
-                error=text,
-            )
-            await self._insert(
-                "delivery_lanes", subscription_id=number, window_size=1, failures=3, last_error_code=text
-            )
-            await self._insert(
-                "endpoint_checks",
-                subscription_id=number,
-                kind="test",
-                url=text,
-                host=text,
-                challenge="x",
-                outcome="failed",
-                error_code=text,
-                expires_at="2040-01-01 00:00:00",
-            )
+            await self._given_by_callers(number, text)
+            await self._given_by_operators(text)
+            await self._given_by_endpoints(number, text)
+        await self._deliveries(error=HOSTILE[0], excerpt="".join(HOSTILE), worker=HOSTILE[2])
         await self._totals()
+
+    async def _given_by_callers(self, number: int, text: str) -> None:
+        payload = json.dumps({text: text, "list": [text]})
+        await self._insert(
+            "events",
+            event_type=text,
+            event_domain=text,
+            event_stream=text,
+            external_id=text,
+            correlation_id=text,
+            payload=payload,
+        )
+        task = {"biz_type": text[:50], "biz_key": text, "payload": payload, "result_msg": text}
+        await self._insert("sys_pending_tasks", **task, status=4)
+        await self._insert("sys_pending_tasks_history", **task, status=2, id=700 + number)
+        await self._insert(
+            "route_dead_letters",
+            event_id=number,
+            worker_name=text,
+            idempotency_key=f"{number}{text}",
+            event_snapshot=json.dumps({"a": text}),
+            error=text,
+        )
+
+    async def _given_by_operators(self, text: str) -> None:
+        detail = json.dumps({text: text, "list": [text]})
+        await self._insert("audit_log", actor=text, action=text, subject=text, detail=detail, request_id=text)
+        await self._insert("gates", name=text, is_open=True, reason=text, changed_by=text)
+        await self._insert("worker_presence", worker_id=text, process=text[:40], host=text, pid=1, version=text[:40])
+        await self._insert("api_keys", public_id=text[:40], key_hash="x", name=text, scopes="viewer", created_by=text)
+        await self._insert(
+            "routes", event_type=text, event_domain=text, event_stream=text, target="task", task_biz_type=text[:50]
+        )
+        await self._insert("route_worker_cursors", worker_name=text, event_domain=text, last_run_summary=detail)
+
+    async def _given_by_endpoints(self, number: int, text: str) -> None:
+        await self._insert("delivery_lanes", subscription_id=number, window_size=1, failures=3, last_error_code=text)
+        await self._insert(
+            "endpoint_checks",
+            subscription_id=number,
+            kind="test",
+            url=text,
+            host=text,
+            challenge="x",
+            outcome="failed",
+            error_code=text,
+            expires_at="2040-01-01 00:00:00",
+        )
 
     async def sql(self, text: str) -> None:
         await self._database.sql(text)

@@ -255,12 +255,13 @@ async def test_why_it_was_not_routed_stands_in_the_story(world: Deliveries, sign
     assert "No route matched it." in text
 
 
-async def test_an_event_that_is_not_there_is_explained(world: Deliveries, sign_in: SignIn) -> None:
-    response = await (await sign_in("viewer")).get("/events/4711")
+async def test_an_event_that_is_not_there_is_explained(sign_in: SignIn) -> None:
+    viewer = await sign_in("viewer")
+    response = await viewer.get("/events/4711")
     assert response.status_code == 404
     assert "nobody has committed one under this number" in response.text
-    assert (await (await sign_in("viewer")).get("/events/0")).status_code == 404
-    assert (await (await sign_in("viewer")).get("/events/99999999999999999999")).status_code == 404
+    for id in ("0", "99999999999999999999"):
+        assert (await viewer.get(f"/events/{id}")).status_code == 404
 
 
 async def test_a_page_looks_again_until_nothing_more_will_happen(world: Deliveries, sign_in: SignIn) -> None:

@@ -4,6 +4,7 @@ import re
 
 from tests.api.conftest import Served
 from tests.console.conftest import SignIn
+from tests.support.engine_words import Words
 
 
 async def fill(served: Served) -> None:
@@ -37,7 +38,7 @@ async def test_depths_lags_gates_and_tasks_are_shown(sign_in: SignIn, served: Se
 async def test_totals_are_drawn_and_failing_endpoints_named_as_text(sign_in: SignIn, served: Served) -> None:
     await fill(served)
     id = await served.database.value("SELECT MAX(id) FROM subscriptions")
-    now = "statement_timestamp()" if served.database.family == "postgresql" else "UTC_TIMESTAMP(6)"
+    now = Words(served.database).now
     for subscription in (0, id):
         await served.database.sql(
             "INSERT INTO delivery_totals (subscription_id, place, slot, began_at, delivered, failed, dead)"
@@ -52,7 +53,7 @@ async def test_totals_are_drawn_and_failing_endpoints_named_as_text(sign_in: Sig
     assert len(re.findall(r"<g class=\"delivered\"><rect", page)) == 1
 
 
-async def test_the_part_that_is_polled_is_no_whole_page(sign_in: SignIn, served: Served) -> None:
+async def test_the_part_that_is_polled_is_no_whole_page(sign_in: SignIn) -> None:
     visitor = await sign_in("viewer")
     part = await visitor.get("/overview/live?range=hour", **{"HX-Request": "true"})
     assert part.status_code == 200

@@ -5,11 +5,9 @@ import re
 import pytest
 
 from tests.console.conftest import SignIn
+from tests.console.deliveries import QUOTED
 from tests.support.database import Database
 from tests.support.queue import HISTORY, TASKS, Queue
-
-HOSTILE = """<script>alert(1)</script><img src=x onerror=alert(2)>"' onmouseover="alert(3)"""
-QUOTED = HOSTILE.replace("'", "''")
 
 
 def listed(text: str) -> list[int]:
@@ -93,7 +91,7 @@ async def test_the_history_is_searched_by_type_key_status_and_time(queue: Queue,
     done = await queue.ended(2)
     failed = await queue.ended(1, 4, biz_type="'REPORT'")
     await queue.archive(*done, *failed)
-    await queue.database.sql(f"UPDATE {HISTORY} SET archived_at = '2026-01-0{1}' WHERE id = {done[0]}")
+    await queue.database.sql(f"UPDATE {HISTORY} SET archived_at = '2026-01-01' WHERE id = {done[0]}")
     operator = await sign_in("operator")
     newest = [*failed, done[1], done[0]]
     assert sorted(listed(await operator.text("/tasks/history"))) == sorted(newest)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.api.conftest import TAKES_REQUESTS
 from tests.console.browsing import Watched, new_context, sign_in
 from tests.support.database import Database
 from tests.support.processes import Process, hurried
@@ -33,8 +34,7 @@ class Running:
             await self._database.sql(f"INSERT INTO gates (name, is_open) VALUES ('{gate}', true)")
         await self._database.sql("INSERT INTO routes (event_type, target) VALUES ('*', 'webhook')")
         process = self._start(hurried("run", "all", **self._environment()))
-        await asyncio.to_thread(process.wait_for_line, "takes requests", 60)
-        self.url = re.findall(r"http://127\.0\.0\.1:[1-9]\d+", process.output)[0]
+        self.url = (await asyncio.to_thread(process.wait_for_line, TAKES_REQUESTS, 60))[1]
 
     def _environment(self) -> dict[str, str]:
         return {
