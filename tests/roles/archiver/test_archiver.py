@@ -122,7 +122,7 @@ async def test_a_task_that_the_database_refuses_stops_nobody_else(queue: Queue, 
     assert [step.refused for step in done] == [1, 0, 0, 0]
     assert not done[-1].did_work
     assert [(notice.role, notice.row) for notice in told if isinstance(notice, RowSetAside)] == [
-        ("archiver", f"task {bad}")
+        ("archiver", f"task:{bad}")
     ]
     assert await queue.ids() == [bad]
 

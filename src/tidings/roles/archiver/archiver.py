@@ -49,7 +49,7 @@ class Archiver:
     def _remember(self, refused: list[tuple[int, StatementFailed]]) -> None:
         """So that they do not stand in the way of the others; when they are too many, all are tried again."""
         for id, error in refused:
-            tell(RowSetAside("archiver", f"task {id}", error.what))
+            tell(RowSetAside("archiver", f"task:{id}", error.what))
         self._set_aside |= {id for id, _ in refused}
         if len(self._set_aside) > _MOST_SET_ASIDE:
             self._set_aside.clear()
