@@ -38,7 +38,7 @@ LONGEST_DELAY = DELAYS[-1]
 def waiting_room(width: int, seconds_each: float, spare: int) -> WaitingRoom:
     """Room for what a subscription with `width` requests at a time gets done in a second, as far as places are spare.
 
-    Who finds no place comes back when those before him will have been sent: one after the other, not all at once.
+    A job that finds no place comes back when those before it will have been sent: one after the other, not all at once.
     """
     places = max(width, min(int(width / max(seconds_each, 0.001)), spare))
     return WaitingRoom(places, seconds_each / width)

@@ -41,7 +41,7 @@ class Outbox(Generic[Done, Undone]):
         return len(self._done) + len(self._undone)
 
     def start(self) -> None:
-        """Raises what ended it, if something did: whoever can't say what he did must not do more."""
+        """Raises what ended it, if something did: what can't say what it did must not do more."""
         if self._work is None:
             self._work = asyncio.create_task(self._go_on(), name=f"outbox of {self._worker_id}")
         elif self._work.done():

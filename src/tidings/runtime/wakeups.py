@@ -31,7 +31,7 @@ def channel(schema: str, stage: str) -> str:
 
 
 async def notify(engine: Engine, schema: str, stage: str) -> None:
-    """From somebody who has no process of his own, after his commit; that it fails is no failure of what he did."""
+    """From a caller without a process of its own, after its commit; that it fails is no failure of what was done."""
     with suppress(TidingsError):
         await engine.notify([channel(schema, stage)])
 

@@ -19,7 +19,7 @@ _JSON = {
     "mysql": "{0} LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin CHECK (JSON_VALID({0}))",
 }
 _IF_NOT_EXISTS = {"mariadb": "IF NOT EXISTS", "mysql": ""}
-# MySQL can't be asked; there nobody submits on a connection of his own.
+# MySQL can't be asked; there no caller submits on a connection of its own.
 _IN_TRANSACTION = {"mariadb": "@@in_transaction", "mysql": "1"}
 _COLLATION = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}
 

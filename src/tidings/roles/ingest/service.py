@@ -86,7 +86,7 @@ class Ingest:
         return await request.answer
 
     async def close(self) -> None:
-        """Takes nothing new, and ends when everybody who waits has his answer."""
+        """Takes nothing new, and ends when each request that waits has its answer."""
         self._closed = True
         while self._writers:
             await asyncio.wait(self._writers)
@@ -242,7 +242,7 @@ def _unknown(outcome: Outcome, error: OutcomeUnknown) -> Outcome:
 
 
 def _of_each(error: Exception) -> Exception:
-    """Everybody gets an exception of his own: tracebacks grow where they are raised."""
+    """Each request gets an exception of its own: tracebacks grow where they are raised."""
     own = copy.copy(error)
     own.__cause__ = error
     return own

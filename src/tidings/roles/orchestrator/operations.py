@@ -135,7 +135,7 @@ class OrchestratorOperations(Operations):
         return {row["subscription_id"]: _lane(row).window for row in rows}
 
     async def add_lanes(self, windows: Mapping[int, Window]) -> None:
-        """Where somebody else was faster, his stay."""
+        """Where another one was faster, its lanes stay."""
         if windows:
             rows = [(lane, one.size, one.failures, one.failed_at, one.error_code) for lane, one in windows.items()]
             await self._run("add_lanes", lanes=rows)
