@@ -95,8 +95,22 @@ def test_a_house_has_one_name_whichever_of_its_addresses_it_takes(one: str, othe
 )
 def test_a_trusted_proxy_tells_from_where_a_request_came(peer: str, told: str, wanted: str) -> None:
     proxies = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
-    assert origin(peer, {b"x-forwarded-for": told.encode()}, proxies) == wanted
-    assert origin(peer, {b"x-forwarded-for": told.encode()}, []) == peer
+    assert origin(peer, [(b"x-forwarded-for", told.encode())], proxies) == wanted
+    assert origin(peer, [(b"x-forwarded-for", told.encode())], []) == peer
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (["203.0.113.7", "10.0.0.2"], "203.0.113.7"),
+        (["198.51.100.1, 203.0.113.7", "10.0.0.3", "10.0.0.2"], "203.0.113.7"),
+        (["10.0.0.2", "203.0.113.7"], "203.0.113.7"),
+    ],
+)
+def test_several_lines_of_the_header_are_one_list(lines: list[str], wanted: str) -> None:
+    """RFC 9110 §5.3: a proxy may add a line instead of lengthening the one it got."""
+    headers = [(b"accept", b"192.0.2.1"), *((b"x-forwarded-for", line.encode()) for line in lines)]
+    assert origin("10.0.0.1", headers, [ip_network("10.0.0.0/8")]) == wanted
 
 
 async def test_who_is_behind_a_trusted_proxy_is_counted_apart(engine: Database) -> None:
@@ -106,6 +120,8 @@ async def test_who_is_behind_a_trusted_proxy_is_counted_apart(engine: Database) 
             await guesser.get("/v1/stats", headers={"x-forwarded-for": "203.0.113.7"})
         problem(await guesser.get("/v1/stats", headers={"x-forwarded-for": "203.0.113.7"}), 429, "limit_reached")
         problem(await guesser.get("/v1/stats", headers={"x-forwarded-for": "203.0.113.8"}), 401, "unauthenticated")
+        lines = [("x-forwarded-for", "203.0.113.7"), ("x-forwarded-for", "127.0.0.2")]
+        problem(await guesser.get("/v1/stats", headers=lines), 429, "limit_reached")
         await served.as_("admin").put(
             "/v1/gates/routing", json={"is_open": True}, headers={"x-forwarded-for": "203.0.113.9"}
         )

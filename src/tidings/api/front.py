@@ -47,7 +47,7 @@ class Front:
         headers = dict(scope["headers"])
         if self._api.proxies and scope.get("client"):
             peer, port = scope["client"]
-            scope["client"] = (origin(peer, headers, self._api.proxies), port)
+            scope["client"] = (origin(peer, scope["headers"], self._api.proxies), port)
         publishes = (scope["method"], scope["path"]) == _PUBLISH
         room = MOST_BYTES if publishes else self._most
         exchange = Exchange(scope, receive, send, headers, request_id_of(headers), room)

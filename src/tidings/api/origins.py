@@ -1,7 +1,7 @@
 """From where a request came: the other end of the connection, or what a proxy that we trust says of it."""
 
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 
 from tidings.decisions.addresses import Network
 
@@ -9,10 +9,14 @@ _FORWARDED = b"x-forwarded-for"
 _MOST_PROXIES = 20
 
 
-def origin(peer: str, headers: Mapping[bytes, bytes], proxies: Collection[Network]) -> str:
-    """The last address that is none of our proxies: what stands before it anybody may have written."""
+def origin(peer: str, headers: Iterable[tuple[bytes, bytes]], proxies: Collection[Network]) -> str:
+    """The last address that is none of our proxies: what stands before it anybody may have written.
+
+    Several lines of the header are one list; a proxy may add a line of its own.
+    """
     address = peer
-    told = headers.get(_FORWARDED, b"").decode("latin-1").split(",")[-_MOST_PROXIES:]
+    lines = [value for name, value in headers if name == _FORWARDED]
+    told = b",".join(lines).decode("latin-1").split(",")[-_MOST_PROXIES:]
     while told and _is_one_of(address, proxies):
         said = told.pop().strip()
         if not _is_address(said):
