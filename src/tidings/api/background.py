@@ -1,12 +1,16 @@
-"""Work that a request began and that goes on after its answer. All of it is kept in the database and can be resumed."""
+"""Work that a request began and that goes on after its answer.
+
+What it did is in the database; where it ends early, somebody has to resume it or to ask for it anew.
+"""
 
 import asyncio
+import traceback
 from collections.abc import Coroutine
 from typing import Any
 
 from tidings.errors import TidingsError
 from tidings.telemetry.bus import tell
-from tidings.telemetry.notices import StepFailed
+from tidings.telemetry.notices import WorkStopped
 
 
 class Background:
@@ -30,4 +34,6 @@ async def _announced(name: str, work: Coroutine[Any, Any, Any]) -> None:
     try:
         await work
     except TidingsError as error:
-        tell(StepFailed(name, error.what, 0.0))
+        tell(WorkStopped(name, error.what, ""))
+    except Exception as error:
+        tell(WorkStopped(name, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error))))

@@ -43,6 +43,7 @@ VALUES = {
         "activity_crashed",
         "delivery_crashed",
         "task_overdue",
+        "work_stopped",
     ),
 }
 

@@ -61,6 +61,7 @@ from tidings.telemetry.notices import (
     TasksSucceeded,
     TaskSucceeded,
     WakeupsUnheard,
+    WorkStopped,
     WritersUnknown,
 )
 
@@ -77,6 +78,7 @@ WORDING: dict[type[Notice], tuple[str, str]] = {
     WritersUnknown: ("warning", "can't see who is writing events; holes stay open"),
     ApiListening: ("info", "the HTTP API takes requests"),
     RequestCrashed: ("error", "request failed through our fault"),
+    WorkStopped: ("error", "work behind a request failed, waits to be resumed or asked for anew"),
     ActivityCrashed: ("error", "role crashed, begun again"),
     StopOverdue: ("warning", "did not stop in time, broken off"),
     StepFailed: ("error", "step failed, tried again"),

@@ -41,6 +41,7 @@ from tidings.telemetry.notices import (
     TasksClaimed,
     TasksGivenBack,
     TasksSucceeded,
+    WorkStopped,
 )
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -175,6 +176,7 @@ class Metrics:
             ReportDelayed: self._trouble("report_delayed"),
             RowSetAside: self._trouble("row_set_aside"),
             ActivityCrashed: self._trouble("activity_crashed"),
+            WorkStopped: self._trouble("work_stopped"),
         }
 
     def _moved(self, kind: type[Notice]) -> Callable[[SagasStarted | SagasCompleted], None]:

@@ -484,6 +484,15 @@ class RequestCrashed(Notice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class WorkStopped(Notice):
+    """A requeue or a replay that went on after its answer failed; what it did stays, the rest is not tried."""
+
+    work: str
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ActivityCrashed(Notice):
     """Something nobody planned for; the role is begun again after a pause."""
 
