@@ -1,6 +1,7 @@
 """The statements of one role, bound to one open transaction: the only thing of the database that a step can reach."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
@@ -11,6 +12,7 @@ from tidings.db.session import Row, Session
 from tidings.db.statements import load_statements
 from tidings.db.transaction import Transaction
 from tidings.errors import StatementDenied, StatementFailed
+from tidings.telemetry.asking import asked
 
 T = TypeVar("T")
 
@@ -77,3 +79,12 @@ class Operations:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+class AuditedOperations(Operations):
+    """Of a role that has a statement `audit`: what somebody did is written down by the transaction that did it."""
+
+    async def audit(self, actor: str, action: str, subject: str, detail: Mapping[str, Any]) -> None:
+        await self._run(
+            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
+        )

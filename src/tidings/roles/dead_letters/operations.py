@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.db.session import Row
 from tidings.model.dead_letter import MassRequeueStatus, Requeued, RequeueOutcome
-from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class MassRequeue:
         return self.started_count + self.already_count + self.refused_count
 
 
-class DeadLetterOperations(Operations):
+class DeadLetterOperations(AuditedOperations):
     async def requeue(self, ids: Sequence[int]) -> list[Requeued]:
         return _requeued(await self._rows("requeue", ids=ids)) if ids else []
 
@@ -102,9 +101,6 @@ class DeadLetterOperations(Operations):
 
     async def end_mass(self, mass_id: int, status: MassRequeueStatus) -> bool:
         return bool(await self._run("end_mass", id=mass_id, status=status.value))
-
-    async def audit(self, actor: str, action: str, subject: str, detail: object) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def _requeued(rows: Sequence[Row]) -> list[Requeued]:

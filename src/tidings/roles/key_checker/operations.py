@@ -1,14 +1,10 @@
 """What the key checker may ask of the database."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.decisions.keys import read_scopes
 from tidings.model.key import Scope
-from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +16,7 @@ class ValidKey:
     is_stale: bool
 
 
-class KeyCheckOperations(Operations):
+class KeyCheckOperations(AuditedOperations):
     async def installation_id(self) -> str:
         row = await self._row("installation_id")
         assert row is not None
@@ -35,8 +31,3 @@ class KeyCheckOperations(Operations):
 
     async def mark_used(self, id: int) -> None:
         await self._run("mark_used", id=id)
-
-    async def audit(self, actor: str, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        await self._run(
-            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
-        )

@@ -58,7 +58,7 @@ async def revoke(engine: Engine, public_id: str, actor: str) -> tuple[StoredKey,
         if found is None:
             raise NotFound(f"There is no key {public_id!r}.", "`tidings keys list` shows those there are.")
         if done:
-            await operations.audit(actor, "key.revoked", public_id, {})
+            await operations.audit(actor, "key.revoked", f"key:{public_id}", {})
         return found, done
 
     return await KeyOperations.step(engine, work)
@@ -72,7 +72,7 @@ async def _add(operations: KeyOperations, key: str, new: NewKey, actor: str) -> 
     public_id = public_id_of(key)
     await operations.insert(public_id, hash_of(await operations.installation_id(), key), new, actor)
     detail = {"name": new.name, "scopes": scopes_text(new.scopes), "event_domain": new.event_domain}
-    await operations.audit(actor, "key.created", public_id, detail)
+    await operations.audit(actor, "key.created", f"key:{public_id}", detail)
     stored = await operations.key(public_id)
     assert stored is not None
     return Made(key, stored)

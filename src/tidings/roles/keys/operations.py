@@ -1,16 +1,12 @@
 """What the key admin may ask of the database."""
 
 import datetime
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.db.session import Row
 from tidings.decisions.keys import read_scopes, scopes_text
 from tidings.model.key import NewKey, Scope
-from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class StoredKey:
     is_valid: bool
 
 
-class KeyOperations(Operations):
+class KeyOperations(AuditedOperations):
     async def installation_id(self) -> str:
         row = await self._row("installation_id")
         assert row is not None
@@ -55,12 +51,6 @@ class KeyOperations(Operations):
 
     async def revoke(self, public_id: str) -> bool:
         return await self._run("revoke_key", public_id=public_id) == 1
-
-    async def audit(self, actor: str, action: str, public_id: str, detail: Mapping[str, Any]) -> None:
-        subject = f"key:{public_id}"
-        await self._run(
-            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
-        )
 
 
 def _stored(row: Row) -> StoredKey:

@@ -6,14 +6,13 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.db.session import Row
 from tidings.decisions.diagnosing import ServerSetting
 from tidings.decisions.holes import InFlight, Range
 from tidings.decisions.routing import Attempt, Existing, Subscriber
 from tidings.model.event import LoggedEvent
 from tidings.model.route import Route, route_from
-from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class RouteDeadLetter:
     is_resolved: bool
 
 
-class RouterOperations(Operations):
+class RouterOperations(AuditedOperations):
     async def lock_cursor(self, worker_name: str) -> Cursor | None:
         return _cursor(await self._row("lock_cursor", worker_name=worker_name))
 
@@ -232,9 +231,6 @@ class RouterOperations(Operations):
 
     async def decided_among(self, ids: Sequence[int]) -> set[int]:
         return {row["event_id"] for row in await self._rows("decided_among", ids=ids)} if ids else set()
-
-    async def audit(self, actor: str, action: str, subject: str, detail: object) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def in_flight(present: Mapping[Hashable, bool], settled: Iterable[Hashable]) -> InFlight:

@@ -1,16 +1,13 @@
 """What the route admin may ask of a database and change in it."""
 
 import datetime
-import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.db.session import Row
 from tidings.errors import StatementFailed
 from tidings.model.route import Route, route_from
-from tidings.telemetry.asking import asked
 
 # The codes of PostgreSQL and of MySQL for a row that a unique index has already.
 _DUPLICATE = {"23505", "1062"}
@@ -44,7 +41,7 @@ class Gate:
     reason: str
 
 
-class RouteAdminOperations(Operations):
+class RouteAdminOperations(AuditedOperations):
     async def insert_route(self, route: Route) -> Route:
         """The route with its id."""
         await self._run("insert_route", **_columns(route))
@@ -120,9 +117,6 @@ class RouteAdminOperations(Operations):
         row = await self._row("last_event_number")
         assert row is not None
         return int(row["drawn"])
-
-    async def audit(self, actor: str, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        await self._run("audit", actor=actor, action=action, subject=subject, detail=json.dumps(detail), **asked())
 
 
 def _columns(route: Route) -> dict[str, Any]:

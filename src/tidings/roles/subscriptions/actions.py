@@ -54,7 +54,7 @@ async def create(
         await _add_secret(operations, vault, id, secret, overlap=0)
         if new.headers:
             await operations.replace_headers(id, seal_headers(vault, id, new.headers))
-        await operations.audit(actor, "subscription.created", id, _told(new))
+        await operations.audit(actor, "subscription.created", f"subscription:{id}", _told(new))
         return Created(await _found(operations.subscription, id), secret)
 
 
@@ -84,7 +84,7 @@ async def edit(
             told["headers"] = "replaced" if headers else "removed"
         if not told:
             return Outcome(current, False)
-        await operations.audit(actor, "subscription.edited", id, told)
+        await operations.audit(actor, "subscription.edited", f"subscription:{id}", told)
         return Outcome(await _found(operations.subscription, id), True)
 
     return await SubscriptionOperations.step(engine, work)
@@ -117,7 +117,8 @@ async def rotate_secret(
 
     async def work(operations: SubscriptionOperations) -> str:
         await _add_secret(operations, vault, id, chosen, overlap)
-        await operations.audit(actor, "subscription.secret_rotated", id, {"overlap_seconds": overlap})
+        detail = {"overlap_seconds": overlap}
+        await operations.audit(actor, "subscription.secret_rotated", f"subscription:{id}", detail)
         return chosen
 
     return await SubscriptionOperations.step(engine, work)
@@ -139,7 +140,7 @@ async def _switch(
         if wanted == current:
             return Outcome(current, False)
         await operations.change(wanted)
-        await operations.audit(actor, action, id, detail)
+        await operations.audit(actor, action, f"subscription:{id}", detail)
         return Outcome(await _found(operations.subscription, id), True)
 
     return await SubscriptionOperations.step(engine, work)

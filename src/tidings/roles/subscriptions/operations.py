@@ -1,20 +1,16 @@
 """What the subscription admin may ask of the database."""
 
 import datetime
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.model.subscription import NewSubscription, Subscription, subscription_from
-from tidings.telemetry.asking import asked
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WRITTEN = ("callback_url", "verified", "config_version")
 
 
-class SubscriptionOperations(Operations):
+class SubscriptionOperations(AuditedOperations):
     async def microseconds(self) -> int:
         """The database's clock, since 1970."""
         row = await self._row("clock")
@@ -52,9 +48,3 @@ class SubscriptionOperations(Operations):
     async def add_secret(self, id: int, sealed: bytes) -> bool:
         row = await self._row("add_secret", id=id, sealed=sealed)
         return row is not None and row["added"] == 1
-
-    async def audit(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
-        subject = f"subscription:{id}"
-        await self._run(
-            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
-        )

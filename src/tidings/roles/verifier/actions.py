@@ -19,7 +19,8 @@ async def trust(operations: VerifierOperations, id: int, *, actor: str, rules: D
     _refuse_unlisted(subscription.latest_url, rules)
     put = await operations.put_in_force(id, subscription.latest_url)
     if put:
-        await operations.audit(actor, "subscription.trusted", id, {"callback_url": subscription.latest_url})
+        detail = {"callback_url": subscription.latest_url}
+        await operations.audit(actor, "subscription.trusted", f"subscription:{id}", detail)
     return put
 
 

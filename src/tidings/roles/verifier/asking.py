@@ -62,5 +62,5 @@ async def _ask(
     challenge = secrets.token_urlsafe(32)
     made = await operations.insert_check(subscription.id, kind, url, host, challenge, SECONDS_VALID)
     await operations.submit_task(TASK_OF[kind], f"{subscription.id}:{challenge}", {"check": made}, MAX_RETRIES)
-    await operations.audit(actor, f"subscription.{kind}_asked", subscription.id, {"url": url})
+    await operations.audit(actor, f"subscription.{kind}_asked", f"subscription:{subscription.id}", {"url": url})
     return made

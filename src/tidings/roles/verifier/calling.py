@@ -91,7 +91,8 @@ async def settle(operations: VerifierOperations, check: Check, verdict: Verdict)
         await operations.finish_check(check.id, verdict)
     elif verdict.outcome is CheckOutcome.PASSED and await operations.put_in_force_if_current(check):
         await operations.finish_check(check.id, Verdict(CheckOutcome.PASSED))
-        await operations.audit(ACTOR, "subscription.verified", check.subscription_id, {"callback_url": check.url})
+        detail = {"callback_url": check.url}
+        await operations.audit(ACTOR, "subscription.verified", f"subscription:{check.subscription_id}", detail)
     else:
         late = verdict.outcome is CheckOutcome.PASSED
         told = Verdict(CheckOutcome.OUTDATED if late else verdict.outcome)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidings.db.operations import Operations
+from tidings.db.operations import AuditedOperations
 from tidings.errors import NotFound
 from tidings.model.endpoint_check import CheckKind, CheckOutcome
 from tidings.model.id import is_id
 from tidings.model.subscription import Subscription, Verification, subscription_from
-from tidings.telemetry.asking import asked
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Verdict:
     duration_ms: int | None = None
 
 
-class VerifierOperations(Operations):
+class VerifierOperations(AuditedOperations):
     async def subscription_to_judge(self, id: int) -> Subscription:
         """Kept from others until the end of the transaction."""
         row = await self._row("subscription_to_judge", id=id) if is_id(id) else None
@@ -134,9 +133,3 @@ class VerifierOperations(Operations):
             return Verdict(CheckOutcome.OUTDATED)
         outcome = CheckOutcome(row["outcome"]) if row["outcome"] else None
         return Verdict(outcome, row["error_code"], row["duration_ms"])
-
-    async def audit(self, actor: str, action: str, id: int, detail: Mapping[str, Any]) -> None:
-        subject = f"subscription:{id}"
-        await self._run(
-            "audit", actor=actor, action=action, subject=subject, detail=json.dumps(dict(detail)), **asked()
-        )
