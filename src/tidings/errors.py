@@ -11,6 +11,7 @@ TidingsError
 │   │   ├── LockTimedOut     somebody else's open transaction held a row for too long
 │   │   └── OutcomeUnknown   the connection was lost in COMMIT
 │   └── StatementFailed      the server refused a statement; `code` is the server's own
+│       ├── DuplicateRow     a unique index has such a row already
 │       └── StatementDenied  whatever the rows: a right, a table, time or room is missing
 │           └── RoomMissing  the server's disk is full
 ├── SchemaError              missing, behind, or newer than this program
@@ -90,6 +91,10 @@ class StatementFailed(DatabaseError):
     def __init__(self, what: str, remedy: str = "", *, code: str = "") -> None:
         super().__init__(what, remedy)
         self.code = code
+
+
+class DuplicateRow(StatementFailed):
+    pass
 
 
 class StatementDenied(StatementFailed):

@@ -23,6 +23,7 @@ from tidings.db.names import Names
 from tidings.db.transaction import Transaction
 from tidings.errors import (
     DatabaseUrlInvalid,
+    DuplicateRow,
     LoginRefused,
     OutcomeUnknown,
     SchemaError,
@@ -404,7 +405,7 @@ async def test_an_error_that_is_not_transient_is_raised_at_once(shelf: Shelf, to
         await insert(transaction, 1)
         await insert(transaction, 1)
 
-    with pytest.raises(StatementFailed) as failure:
+    with pytest.raises(DuplicateRow) as failure:
         await clerk.step(work)
     assert (attempts, told) == (1, [])
     assert failure.value.code == {"postgresql": "23505", "mysql": "1062"}[shelf.family]

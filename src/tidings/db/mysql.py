@@ -22,6 +22,7 @@ from tidings.db.silence import notice_silence
 from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
+    DuplicateRow,
     LockTimedOut,
     LoginRefused,
     RoomMissing,
@@ -46,6 +47,7 @@ _TRANSIENT = {
 _READ_ONLY = {1290, 1792}
 _LOCK_TIMED_OUT = 1205
 _NO_ROOM = {1021, 1114}
+_DUPLICATE = 1062
 # As the system calls it, whatever was to be written.
 _DEVICE_FULL = "No space left on device"
 _LOST = {1053, 1152, 1158, 1159, 1160, 1161, 1317, 1927, 4031}
@@ -139,7 +141,7 @@ def _in_our_words(error: MySQLError) -> DatabaseError:
         return TransientFailure(f"The database: {message} ({code})")
     if code in _NO_ROOM or _DEVICE_FULL in message:
         return RoomMissing(f"The database has no room left ({code}): {message}", code=str(code))
-    refusal = StatementDenied if code in _DENIED else StatementFailed
+    refusal = StatementDenied if code in _DENIED else DuplicateRow if code == _DUPLICATE else StatementFailed
     return refusal(f"The database refused a statement ({code}): {message}", code=str(code))
 
 

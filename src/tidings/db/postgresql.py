@@ -15,6 +15,7 @@ from tidings.db.statements import Statement
 from tidings.errors import (
     DatabaseError,
     DatabaseUrlInvalid,
+    DuplicateRow,
     LockTimedOut,
     LoginRefused,
     RoomMissing,
@@ -41,6 +42,7 @@ _TRANSIENT = {
 _READ_ONLY = "25006"
 _LOCK_TIMED_OUT = "55P03"
 _NO_ROOM = "53100"
+_DUPLICATE = "23505"
 _FATAL = {"FATAL", "PANIC"}
 # Classes of SQLSTATE: rights and names, resources, interventions, errors of the system.
 _DENIED = ("42", "53", "57", "58")
@@ -139,7 +141,7 @@ def _in_our_words(error: asyncpg.PostgresError) -> DatabaseError:
         return TransientFailure(f"PostgreSQL: {error}")
     if code == _NO_ROOM:
         return RoomMissing(f"PostgreSQL has no room left: {error}", code=code)
-    refusal = StatementDenied if code.startswith(_DENIED) else StatementFailed
+    refusal = StatementDenied if code.startswith(_DENIED) else DuplicateRow if code == _DUPLICATE else StatementFailed
     return refusal(f"PostgreSQL refused a statement ({code}): {_without_rows(error)}", code=code)
 
 

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 
 from tidings.db.engine import Engine
-from tidings.errors import StatementFailed
+from tidings.errors import DuplicateRow
 from tidings.roles.routes.input import check_actor, check_gate_name, check_reason
-from tidings.roles.routes.operations import Gate, RouteAdminOperations, is_duplicate
+from tidings.roles.routes.operations import Gate, RouteAdminOperations
 
 
 async def open(engine: Engine, name: str, reason: str, actor: str) -> Gate:
@@ -34,8 +34,6 @@ async def _change(engine: Engine, gate: Gate, actor: str) -> Gate:
 
     try:
         return await RouteAdminOperations.step(engine, work)
-    except StatementFailed as error:
-        if not is_duplicate(error):
-            raise
+    except DuplicateRow:
         # Somebody made it at the same moment; now it is there.
         return await RouteAdminOperations.step(engine, work)

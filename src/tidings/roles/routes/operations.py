@@ -6,15 +6,7 @@ from typing import Any
 
 from tidings.db.operations import AuditedOperations
 from tidings.db.session import Row
-from tidings.errors import StatementFailed
 from tidings.model.route import Route, route_from
-
-# The codes of PostgreSQL and of MySQL for a row that a unique index has already.
-_DUPLICATE = {"23505", "1062"}
-
-
-def is_duplicate(error: StatementFailed) -> bool:
-    return error.code in _DUPLICATE
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 from tidings.db.engine import Engine
-from tidings.errors import InputRefused, NotFound, RouterHeld, StatementFailed
+from tidings.errors import DuplicateRow, InputRefused, NotFound, RouterHeld
 from tidings.model.id import BIGGEST_ID
 from tidings.model.route import EVERY_DOMAIN
 from tidings.roles.routes.input import check_actor, check_reason, check_router_domain, check_worker_name
-from tidings.roles.routes.operations import Cursor, Place, RouteAdminOperations, is_duplicate
+from tidings.roles.routes.operations import Cursor, Place, RouteAdminOperations
 
 
 async def add(engine: Engine, worker_name: str, event_domain: str, actor: str) -> Cursor:
@@ -32,9 +32,7 @@ async def add(engine: Engine, worker_name: str, event_domain: str, actor: str) -
 
     try:
         return await RouteAdminOperations.step(engine, work)
-    except StatementFailed as error:
-        if not is_duplicate(error):
-            raise
+    except DuplicateRow as error:
         raise await _taken(engine, worker_name, event_domain) from error
 
 

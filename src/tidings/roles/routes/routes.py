@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from tidings.db.engine import Engine
-from tidings.errors import Conflict, NotFound, RouteRefused, StatementFailed
+from tidings.errors import Conflict, DuplicateRow, NotFound, RouteRefused
 from tidings.model.route import Route, RouteTarget
 from tidings.roles.routes.input import check_actor, check_route
-from tidings.roles.routes.operations import RouteAdminOperations, is_duplicate
+from tidings.roles.routes.operations import RouteAdminOperations
 
 CATCH_ALL = Route(id=0, event_domain="*", event_type="*", event_stream="*", target=RouteTarget.WEBHOOK)
 
@@ -82,9 +82,7 @@ async def _unless_tied(
     """The unique index is the judge; whose route is in the way is asked when it has spoken."""
     try:
         return await RouteAdminOperations.step(engine, work)
-    except StatementFailed as error:
-        if not is_duplicate(error):
-            raise
+    except DuplicateRow as error:
         other = await RouteAdminOperations.step(engine, lambda operations: operations.same_route(written()))
         raise _tied(other) from error
 
