@@ -13,11 +13,9 @@ from tidings.db.embedded.secret_key import secret_key
 from tidings.errors import EmbeddedServerFailed, SecretsUnusable
 from tidings.settings import load_settings
 from tidings.vault import (
-    Entry,
     Vault,
     entries,
     open_headers,
-    open_secret,
     seal_headers,
     seal_secret,
     valid_secrets,
@@ -41,10 +39,7 @@ def column(*added: tuple[str, int, int], subscription: int = 7, vault: Vault = n
 
 
 def valid(whole: bytes, now: float, subscription: int = 7, vault: Vault = new) -> list[str]:
-    def open_one(entry: Entry) -> str:
-        return open_secret(vault, subscription, entry)
-
-    return valid_secrets(whole, int(now * SECOND), open_one)
+    return valid_secrets(vault, subscription, whole, now)
 
 
 # The ring

@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.database import Database
 from tests.support.processes import INHERITED
-from tidings.vault import Entry, Vault, open_headers, open_secret, valid_secrets
+from tidings.vault import Vault, open_headers, valid_secrets
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +48,7 @@ async def rows(engine: Database, table: str) -> list[dict[str, Any]]:
 
 
 def secrets_of(row: Mapping[str, Any]) -> list[str]:
-    def open_one(entry: Entry) -> str:
-        return open_secret(Vault([KEY]), row["id"], entry)
-
-    return valid_secrets(row["secrets"], 0, open_one)
+    return valid_secrets(Vault([KEY]), row["id"], row["secrets"], 0)
 
 
 async def test_add_prints_the_id_and_the_secret_once(engine: Database, person: Person) -> None:

@@ -4,7 +4,6 @@ An entry is `length of what is sealed (2) ‖ created_at in unix microseconds (8
 """
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidings.vault.ring import OVERHEAD, Vault, place_of
@@ -40,12 +39,15 @@ def entries(column: bytes) -> list[Entry]:
     return found
 
 
-def valid_secrets(column: bytes, now: int, open: Callable[[Entry], str]) -> list[str]:
-    """The newest is always valid; each older one until an overlap of those after it has ended. Newest first."""
+def valid_secrets(vault: Vault, subscription: int, column: bytes | None, now: float) -> list[str]:
+    """The newest is always valid; each older one until an overlap of those after it has ended. Newest first.
+
+    SecretsUnusable if the key ring does not open them. `now` is the server's, in seconds.
+    """
     valid: list[str] = []
-    for entry in entries(column):
-        valid.append(open(entry))
-        if now >= entry.older_end_at:
+    for entry in entries(column or b""):
+        valid.append(vault.open(entry.sealed, _place(subscription, entry.header)).decode())
+        if round(now * _MICROSECONDS) >= entry.older_end_at:
             break
     return valid
 
@@ -55,10 +57,6 @@ def seal_secret(vault: Vault, subscription: int, secret: str, *, created_at: int
     plain = secret.encode()
     header = _HEADER.pack(len(plain) + OVERHEAD, created_at, overlap)
     return header + vault.seal(plain, _place(subscription, header))
-
-
-def open_secret(vault: Vault, subscription: int, entry: Entry) -> str:
-    return vault.open(entry.sealed, _place(subscription, entry.header)).decode()
 
 
 def _place(subscription: int, header: bytes) -> bytes:

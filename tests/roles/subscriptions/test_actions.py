@@ -20,7 +20,7 @@ from tidings.roles.subscriptions.actions import Created, Outcome
 from tidings.roles.verifier.actions import trust
 from tidings.roles.verifier.operations import VerifierOperations
 from tidings.tables import tables_of
-from tidings.vault import Entry, Vault, entries, open_headers, open_secret, valid_secrets
+from tidings.vault import Vault, entries, open_headers, valid_secrets
 
 pytestmark = pytest.mark.slow
 
@@ -78,10 +78,7 @@ def changed_tables(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[s
 
 
 def secrets_at(column: bytes, id: int, moment: int, vault: Vault = VAULT) -> list[str]:
-    def open_one(entry: Entry) -> str:
-        return open_secret(vault, id, entry)
-
-    return valid_secrets(column, moment, open_one)
+    return valid_secrets(vault, id, column, moment / SECOND)
 
 
 # Creating

@@ -20,10 +20,9 @@ from tidings.model.endpoint_check import CheckKind, CheckOutcome
 from tidings.roles.verifier.operations import Check, Verdict, VerifierOperations
 from tidings.telemetry.bus import tell
 from tidings.telemetry.notices import EndpointChecked, EndpointUnusable
-from tidings.vault import Vault, open_headers, open_secret, valid_secrets
+from tidings.vault import Vault, open_headers, valid_secrets
 
 ACTOR = "verifier"
-_MICROSECONDS = 1_000_000
 # The whole challenge would be too long for an id, and is in the body.
 _ID_LENGTH = 26
 
@@ -52,7 +51,7 @@ class EndpointCaller:
 
     async def _called(self, check: Check, correlation_id: str) -> tuple[Verdict, int | None]:
         try:
-            secrets = self._secrets(check)
+            secrets = valid_secrets(self._vault, check.subscription_id, check.secrets, check.asked_at.timestamp())
             request = self._test(check, secrets, correlation_id) if _is_test(check) else _challenge(check, secrets)
         except SecretsUnusable as error:
             tell(EndpointUnusable(check.subscription_id, error.what))
@@ -61,16 +60,10 @@ class EndpointCaller:
         outcome = outcome_of(result.error_code, _is_test(check) or _answers(check, secrets, result))
         return Verdict(outcome, result.error_code, result.duration_ms), result.status
 
-    def _secrets(self, check: Check) -> list[str]:
-        now = int(check.asked_at.timestamp() * _MICROSECONDS)
-        return valid_secrets(
-            check.secrets or b"", now, lambda entry: open_secret(self._vault, check.subscription_id, entry)
-        )
-
     def _test(self, check: Check, secrets: list[str], correlation_id: str) -> Request:
         """As a delivery would be, headers of the subscription included."""
-        body, own = body_of_test(check.subscription_id), check.headers
-        headers = open_headers(self._vault, check.subscription_id, own) if own else {}
+        body = body_of_test(check.subscription_id)
+        headers = open_headers(self._vault, check.subscription_id, check.headers)
         return Request(
             check.url,
             body,

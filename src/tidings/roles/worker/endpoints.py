@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from tidings.courier import Request
 from tidings.courier.signing import signature_headers, webhook_id
 from tidings.roles.worker.operations import EndpointRow, LeasedJob
-from tidings.vault import Vault, open_headers, open_secret, valid_secrets
-
-_MICROSECONDS = 1_000_000
+from tidings.vault import Vault, open_headers, valid_secrets
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,8 @@ class Endpoint:
 
 def open_endpoint(row: EndpointRow, vault: Vault, timeout: float, max_in_flight: int, now: float) -> Endpoint:
     """SecretsUnusable if the key ring does not open them. `now` is the server's."""
-    headers = open_headers(vault, row.id, row.headers) if row.headers else {}
-    secrets = valid_secrets(
-        row.secrets or b"", int(now * _MICROSECONDS), lambda entry: open_secret(vault, row.id, entry)
-    )
+    headers = open_headers(vault, row.id, row.headers)
+    secrets = valid_secrets(vault, row.id, row.secrets, now)
     return Endpoint(row, tuple(headers.items()), tuple(secrets), timeout, max_in_flight)
 
 
