@@ -33,7 +33,8 @@ _FIRST_PAUSE = 0.05
 class Engine:
     """At most `size` sessions at once, made when needed; a session that was lost is never used again.
 
-    `connections` counts those that were ever made: a new number tells that one had to be made.
+    `connections` counts those that were ever made: a new number tells that one had to be made. `connected_at` is when
+    the newest one was, by the monotonic clock.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Engine:
         self._room = asyncio.Semaphore(size)
         self._closed = False
         self.connections = 1
+        self.connected_at = time.monotonic()
         self.owner = owner
         self.server: Server = first.server
         self.dialect: Dialect = DIALECTS[first.server.dialect]
@@ -146,6 +148,7 @@ class Engine:
     async def _connect(self) -> Session:
         session = await self._dial()
         self.connections += 1
+        self.connected_at = time.monotonic()
         return session
 
     async def _begun(self) -> Session:

@@ -1,6 +1,6 @@
 """One lease cleaner: a step resets leases that have expired, and fails jobs that were reset too often.
 
-It waits a little after it connected, so that workers which lost the database at the same time can report first.
+It waits a little after every new connection, so that workers which lost the database at the same time can report first.
 """
 
 import secrets
@@ -44,8 +44,6 @@ class Cleaner:
         self._max_lease_resets = max_lease_resets
         self._batch = batch
         self._patience = patience
-        self._connections = 0
-        self._begins_at = float("-inf")
 
     async def step(self) -> Cleaned:
         """Safe to run in any number at once: a lease that one has locked the others pass over."""
@@ -62,7 +60,7 @@ class Cleaner:
 
     async def _clean(self, operations: CleanerOperations) -> list[StaleLease]:
         # Asked in here: only now it is known whether the connection had to be made anew.
-        if self._is_too_early():
+        if time.monotonic() < self._engine.connected_at + self._patience:
             return []
         stale = await operations.stale_leases(self._batch)
         token = secrets.randbits(63)
@@ -72,10 +70,3 @@ class Cleaner:
 
     def _is_poisoned(self, lease: StaleLease) -> bool:
         return is_poisoned(lease.lease_resets, self._max_lease_resets)
-
-    def _is_too_early(self) -> bool:
-        """Counted from every new connection: the server may have been away from the workers too."""
-        if self._engine.connections != self._connections:
-            self._connections = self._engine.connections
-            self._begins_at = time.monotonic() + self._patience
-        return time.monotonic() < self._begins_at

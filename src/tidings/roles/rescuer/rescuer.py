@@ -1,6 +1,6 @@
 """One rescuer: now and then takes back the tasks whose workers gave no sign of life for longer than their type allows.
 
-It waits a little after it connected, so that workers which lost the database at the same time can speak first.
+It waits a little after every new connection, so that workers which lost the database at the same time can speak first.
 """
 
 import time
@@ -54,15 +54,14 @@ class Rescuer:
         self._every = every
         self._patience = patience
         self._batch = batch
-        self._connections = 0
-        self._begins_at = self._next = float("-inf")
+        self._next = float("-inf")
 
     async def step(self) -> Rescued:
         """Safe to run in any number at once: what one has locked the others pass over, and find ended afterwards."""
         if time.monotonic() < self._next:
             return Rescued()
         ends = await RescuerOperations.step(self._engine, self._rescue)
-        if self._is_too_early():
+        if time.monotonic() < self._begins_at:
             self._next = self._begins_at
         elif len(ends) < self._batch:
             self._next = time.monotonic() + self._every
@@ -71,7 +70,7 @@ class Rescuer:
 
     async def _rescue(self, operations: RescuerOperations) -> list[tuple[SilentTask, Finish]]:
         # Asked in here: only now it is known whether the connection had to be made anew.
-        if self._is_too_early():
+        if time.monotonic() < self._begins_at:
             return []
         ends = [(task, rescue(task.tried)) for task in await self._silent(operations)]
         for end in {end for _, end in ends}:
@@ -85,12 +84,9 @@ class Rescuer:
             found += await operations.silent_tasks_of(types, seconds, self._batch)
         return found
 
-    def _is_too_early(self) -> bool:
-        """Counted from every new connection: the server may have been away from the workers too."""
-        if self._engine.connections != self._connections:
-            self._connections = self._engine.connections
-            self._begins_at = time.monotonic() + self._patience
-        return time.monotonic() < self._begins_at
+    @property
+    def _begins_at(self) -> float:
+        return self._engine.connected_at + self._patience
 
 
 def _announce(ends: Sequence[tuple[SilentTask, Finish]]) -> None:
