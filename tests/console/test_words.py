@@ -75,7 +75,7 @@ def test_every_answer_of_why_can_be_said_in_every_language(name: str, language: 
     if "span" in values:
         assert "5 分" in said
     if "by" in values:
-        assert "路由 7" in said
+        assert "路由規則 7" in said
     assert translated(words_of(DEFAULT), "why", answer) == str(answer)
 
 
