@@ -40,6 +40,9 @@ def test_migrate_makes_everything_and_shows_the_new_logins_once(unmade: Database
     first = run("migrate", cwd=tmp_path, **single_login(unmade))
     urls = {f"TIDINGS_DATABASE_URL_{role}": url for role, url in URL_LINE.findall(first.stdout)}
     assert len(urls) == len(ROLE_NAMES) + 1
+    # What stands there is secret, and all of it: who keeps the two apart has no password in a log.
+    assert len(first.stdout.splitlines()) == len(urls)
+    assert "://" not in first.stderr
     assert "gates are closed" in first.stderr
 
     names = {"TIDINGS_SCHEMA": unmade.names.schema, "TIDINGS_PREFIX": unmade.names.prefix}

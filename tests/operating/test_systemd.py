@@ -45,6 +45,14 @@ def test_the_target_wants_processes_that_there_are() -> None:
     assert commands <= {*COMMANDS}
 
 
+def test_new_passwords_go_to_a_file_of_roots_and_not_into_the_journal() -> None:
+    """`migrate` prints them, and nothing else, on standard output; what is not said of errors would follow them."""
+    unit = (OPERATING / "systemd" / "tidings-migrate.service").read_text("utf-8")
+    said = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
+    assert re.fullmatch(r"append:/etc/tidings/[\w-]+\.env", said["StandardOutput"])
+    assert (said["StandardError"], said["UMask"]) == ("journal", "0077")
+
+
 def test_the_page_says_which_login_each_process_needs() -> None:
     page = (OPERATING / "rights.md").read_text("utf-8")
     listed = dict(re.findall(r"^\| `([\w-]+)` \| `(\w+)`", page, re.MULTILINE))
