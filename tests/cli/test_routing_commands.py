@@ -82,6 +82,8 @@ async def test_events_are_listed_by_what_an_index_serves(engine: Database, shell
     assert "--before 2" in shell.says("events", "list", "--limit", "2")
     assert [event["id"] for event in shell.json("events", "list", "--type", "order.paid", "--before", "3")] == [2, 1]
     assert len(shell.json("events", "list", "--since", "1h")) == 3
+    assert "--before 2" in shell.says("events", "list", "--since", "1h", "--limit", "2")
+    assert [event["id"] for event in shell.json("events", "list", "--since", "1h", "--before", "2")] == [1]
     assert shell.json("events", "list", "--until", "2020-01-01") == []
     assert shell.json("events", "list", "--external-id", "none") == []
 
@@ -116,6 +118,23 @@ async def test_routing_dead_letters_are_listed_and_shown(engine: Database, shell
     finding = shell.doctor()["routing dead letters"]
     assert finding["health"] == "doubtful"
     assert "the row was too long" in finding["says"]
+
+
+MANY_RESOLVED = {
+    "postgresql": "FROM generate_series(6, 2105) n",
+    "mysql": "FROM (SELECT seq AS n FROM seq_6_to_2105) many",
+}
+
+
+async def test_an_unresolved_one_is_found_behind_many_that_are_resolved(engine: Database, shell: Shell) -> None:
+    """A page looks at a bounded number of rows; the list goes on until one of them has something."""
+    await bury(engine)
+    await engine.sql(
+        "INSERT INTO route_dead_letters (event_id, worker_name, idempotency_key, event_snapshot, error, resolved_at)"
+        f" SELECT n, 'default', concat('k', n), '1', 'gone', CURRENT_TIMESTAMP {MANY_RESOLVED[engine.family]}",
+        role="admin",
+    )
+    assert [letter["event_id"] for letter in shell.json("route-dead-letters", "list")] == [5]
 
 
 async def test_doctor_doubts_closed_gates_and_old_holes(engine: Database, shell: Shell) -> None:

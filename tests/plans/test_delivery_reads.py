@@ -17,7 +17,8 @@ from tidings.decisions.pacing import FlowLimits
 from tidings.decisions.retrying import Backoff
 from tidings.model.saga import SagaStatus
 from tidings.roles.cleaner.cleaner import Cleaner
-from tidings.roles.observer.delivery import DeliveryObserver
+from tidings.roles.observer.filters import LetterFilter, SagaFilter
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.orchestrator import hints as hints_module
 from tidings.roles.orchestrator.hints import EPOCH, SLACK, Hints
 from tidings.roles.orchestrator.orchestrator import Advanced, Orchestrator
@@ -99,9 +100,9 @@ class Deliveries:
         await self.past.queue(waiting)
         return await self._measured("job_worker", self._claim)
 
-    async def reads_of_a_look(self, look: Callable[[DeliveryObserver], Awaitable[object]]) -> Reads:
+    async def reads_of_a_look(self, look: Callable[[PageObserver], Awaitable[object]]) -> Reads:
         async def work(engine: Engine) -> None:
-            await DeliveryObserver.step(engine, look)
+            await PageObserver.step(engine, look)
 
         return await self._measured("observer", work)
 
@@ -261,17 +262,17 @@ async def test_a_page_of_any_list_is_all_that_is_read(deliveries: Deliveries) ->
     """Of sagas and of dead letters, as the command line shows them."""
     await deliveries.past.happen()
     await deliveries.past.give_up()
-    lists: dict[str, Callable[[DeliveryObserver], Awaitable[object]]] = {
-        "sagas": lambda observer: observer.sagas(PAGE),
-        "a page of sagas": lambda observer: observer.sagas(PAGE, 500),
-        "sagas of an event": lambda observer: observer.sagas_of_event(7, PAGE),
-        "what waits": lambda observer: observer.open_sagas(SagaStatus.PENDING, 0, PAGE),
-        "what is under way": lambda observer: observer.open_sagas(SagaStatus.IN_PROGRESS, 0, PAGE),
-        "what waits for one": lambda observer: observer.open_sagas(SagaStatus.PENDING_RETRY, 1, PAGE),
-        "what waits for nobody": lambda observer: observer.open_sagas(SagaStatus.PENDING_RETRY, 3, PAGE),
+    lists: dict[str, Callable[[PageObserver], Awaitable[object]]] = {
+        "sagas": lambda observer: observer.sagas(SagaFilter(), PAGE, None),
+        "a page of sagas": lambda observer: observer.sagas(SagaFilter(), PAGE, [500]),
+        "sagas of an event": lambda observer: observer.sagas_of_event(7, "", PAGE, None),
+        "what waits": lambda observer: observer.open_sagas(SagaStatus.PENDING, 0, PAGE, None),
+        "what is under way": lambda observer: observer.open_sagas(SagaStatus.IN_PROGRESS, 0, PAGE, None),
+        "what waits for one": lambda observer: observer.open_sagas(SagaStatus.PENDING_RETRY, 1, PAGE, None),
+        "what waits for nobody": lambda observer: observer.open_sagas(SagaStatus.PENDING_RETRY, 3, PAGE, None),
         "a saga": lambda observer: observer.saga(7),
-        "dead letters": lambda observer: observer.dead_letters(PAGE),
-        "dead letters of one": lambda observer: observer.dead_letters(PAGE, subscription_id=3),
+        "dead letters": lambda observer: observer.dead_letters(LetterFilter(), PAGE, None),
+        "dead letters of one": lambda observer: observer.dead_letters(LetterFilter(subscription_id=3), PAGE, None),
         "a dead letter": lambda observer: observer.dead_letter(7),
     }
     wrong = []

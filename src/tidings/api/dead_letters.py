@@ -32,8 +32,8 @@ from tidings.model.id import BIGGEST_ID
 from tidings.model.key import Scope
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
-from tidings.roles.observer.delivery import DeliveryObserver
 from tidings.roles.observer.filters import LetterFilter
+from tidings.roles.observer.letters import LetterObserver
 from tidings.roles.observer.listing import EVER, NEVER
 from tidings.roles.observer.pages import PageObserver
 
@@ -151,8 +151,8 @@ async def list_requeues(api: Has, limit: Limit = 50, cursor: CursorText = None) 
             "requeues",
             {},
             cursor,
-            DeliveryObserver,
-            lambda observer, place: observer.requeue_page(limit, place),
+            LetterObserver,
+            lambda observer, place: observer.mass_requeues(limit, place),
             lambda row: shown(StoredRequeue, row, filter=stored_json(row["filter"])),
         )
     )

@@ -171,11 +171,17 @@ class RouteReplay(Shown):
 @router.get("/routes", summary="List routes", **about(Scope.VIEWER, PageOf[Route], "bad_cursor", of_all_domains=True))
 async def list_routes(api: Has, limit: Limit = 50, cursor: CursorText = None) -> Answer:
     """In the order in which they were made."""
-
-    async def read(observer: RoutingObserver, place: Any) -> Page:
-        return page_of(await observer.routes(limit, place[0] if place else 0), limit)
-
-    return Answer(await paged(api, "routes", {}, cursor, RoutingObserver, read, lambda row: _told(route_from(row))))
+    return Answer(
+        await paged(
+            api,
+            "routes",
+            {},
+            cursor,
+            RoutingObserver,
+            lambda observer, place: observer.routes(limit, place),
+            lambda row: _told(route_from(row)),
+        )
+    )
 
 
 @router.get("/routes/{id}", summary="One route", **about(Scope.VIEWER, Route, "not_found", of_all_domains=True))

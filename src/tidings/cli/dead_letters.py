@@ -15,8 +15,10 @@ from tidings.model.dead_letter import MassRequeueStatus
 from tidings.roles.dead_letters import requeueing
 from tidings.roles.dead_letters.operations import Filter, MassRequeue
 from tidings.roles.dead_letters.requeueing import Preview
-from tidings.roles.observer.delivery import DeliveryObserver
+from tidings.roles.observer.filters import LetterFilter
+from tidings.roles.observer.letters import LetterObserver
 from tidings.roles.observer.listing import END, EVER, NEVER, Shown
+from tidings.roles.observer.pages import PageObserver
 
 ROLE = "dead_letter_operator"
 COLUMNS = ("id", "event_id", "subscription_id", "failed_at", "final_error_code", "requeued_as")
@@ -42,16 +44,17 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List dead letters, newest first, and what became of those that were requeued."""
-    found = observed(DeliveryObserver, lambda observer: observer.dead_letters(limit, before or END, subscription or 0))
-    shown = found if json else [{**one, "requeued_as": _again(one)} for one in found]
+    filter, place = LetterFilter(subscription_id=subscription or 0), [before] if before else None
+    page = observed(PageObserver, lambda observer: observer.dead_letters(filter, limit, place))
+    shown = page.items if json else [{**one, "requeued_as": _again(one)} for one in page.items]
     show_list(shown, COLUMNS, as_json=json, nothing="There is no dead letter.")
-    say_more(found, limit, "--before")
+    say_more(page.next, "--before")
 
 
 @app.command()
 def show(id: Id, json: AsJson = False) -> None:
     """Show one of them, with what the event said."""
-    found = observed(DeliveryObserver, lambda observer: observer.dead_letter(id))
+    found = observed(PageObserver, lambda observer: observer.dead_letter(id))
     show_one(found, as_json=json)
 
 
@@ -108,10 +111,10 @@ def requeues(
     json: AsJson = False,
 ) -> None:
     """List requeues by filter, newest first, and how far each has come."""
-    found = observed(DeliveryObserver, lambda observer: observer.mass_requeues(limit, before or END))
-    shown = found if json else [_worded(one) for one in found]
+    page = observed(LetterObserver, lambda observer: observer.mass_requeues(limit, [before] if before else None))
+    shown = page.items if json else [_worded(one) for one in page.items]
     show_list(shown, MASS_COLUMNS, as_json=json, nothing="There was none yet.")
-    say_more(found, limit, "--before")
+    say_more(page.next, "--before")
 
 
 @app.command()

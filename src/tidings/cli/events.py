@@ -8,8 +8,10 @@ from tidings.cli.acting import observed
 from tidings.cli.listing import AsJson, Limit, moment, say_more, show_list, show_one
 from tidings.cli.output import out
 from tidings.errors import InputRefused
-from tidings.roles.observer.listing import END, Shown
+from tidings.roles.observer.filters import EventFilter
+from tidings.roles.observer.listing import END, Page
 from tidings.roles.observer.routing import RoutingObserver
+from tidings.roles.observer.searching import EventSearcher
 
 COLUMNS = ("id", "created_at", "event_type", "event_domain", "event_stream", "external_id")
 ATTEMPT_COLUMNS = ("attempt_no", "worker_name", "route_id", "route_kind", "status", "matched", "reason", "detail")
@@ -33,23 +35,20 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List events, newest first: all, or by type, by external id, or by time. One of these at a time."""
-    in_time = since is not None or until is not None
-    if bool(type) + bool(external_id) + in_time > 1:
+    if bool(type) + bool(external_id) + (since is not None or until is not None) > 1:
         raise InputRefused(
             "Type, external id and time can't be combined: no index would serve that.", "Choose one.", field="type"
         )
-    first, last = moment(since, "since"), moment(until, "until")
+    filter = EventFilter(event_type=type, since=moment(since, "since"), until=moment(until, "until"))
 
-    async def found(observer: RoutingObserver) -> list[Shown]:
+    async def found(observer: EventSearcher) -> Page:
         if external_id:
-            return await observer.events_with_external_id(domain, external_id)
-        if in_time:
-            return await observer.events_between(first, last, limit, before)
-        return await observer.events(limit, before or END, type)
+            return await observer.event_with_external_id(domain, external_id)
+        return await observer.page(filter, limit, await observer.place_after(before, filter) if before else None)
 
-    events = observed(RoutingObserver, found)
-    show_list(events, COLUMNS, as_json=json, nothing="There is no such event.")
-    say_more(events, limit, "--before")
+    page = observed(EventSearcher, found)
+    show_list(page.items, COLUMNS, as_json=json, nothing="There is no such event.")
+    say_more(page.next, "--before")
 
 
 @app.command()

@@ -12,6 +12,7 @@ from tidings.decisions.keys import check_new_key, scopes_text
 from tidings.model.key import Scope
 from tidings.roles.keys import actions
 from tidings.roles.keys.operations import StoredKey
+from tidings.roles.observer.listing import page_of
 
 ROLE = "key_admin"
 COLUMNS = ("id", "public_id", "name", "scopes", "event_domain", "is_valid", "last_used_at", "expires_at")
@@ -56,7 +57,7 @@ def list_(
     found = as_role(ROLE, lambda engine: actions.listed(engine, limit, after))
     shown = [_shown(key) for key in found]
     show_list(shown, COLUMNS, as_json=json, nothing="There is no key: nobody can call the HTTP API.")
-    say_more(shown, limit, "--after")
+    say_more(page_of(shown, limit).next, "--after")
 
 
 @app.command()

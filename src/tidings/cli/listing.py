@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tidings.cli.output import out, say, show_json
 from tidings.errors import InputRefused
-from tidings.roles.observer.listing import Shown
+from tidings.roles.observer.listing import Place, Shown
 from tidings.settings.values import BadValue, read_duration
 
 HEADINGS = {
@@ -72,10 +72,10 @@ def show_one(item: Shown, *, as_json: bool) -> None:
     out.print(table, soft_wrap=False)
 
 
-def say_more(items: Sequence[Shown], limit: int, option: str, key: str = "id") -> None:
-    """Where the next page begins, when this one is full."""
-    if len(items) == limit:
-        say(f"There may be more: {option} {items[-1][key]}")
+def say_more(next: Place | None, option: str) -> None:
+    """Where the next page begins: behind the row that its place names last."""
+    if next:
+        say(f"There may be more: {option} {next[-1]}")
 
 
 def text_of(value: object) -> str:

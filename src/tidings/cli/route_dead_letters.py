@@ -8,7 +8,8 @@ from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Limit, say_more, show_list, show_one
 from tidings.db.engine import Engine
 from tidings.errors import NotFound
-from tidings.roles.observer.listing import END
+from tidings.roles.observer.listing import END, Page
+from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.router.replay import Replayed
 from tidings.roles.router.replay import replay as replay_one
@@ -31,9 +32,17 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List what waits for a person, newest first."""
-    found = observed(RoutingObserver, lambda observer: observer.route_dead_letters(limit, before, resolved_too=all))
-    show_list(found, COLUMNS, as_json=json, nothing="There is none." if all else "There is none that is unresolved.")
-    say_more(found, limit, "--before")
+
+    async def found(observer: PageObserver) -> Page:
+        page = await observer.route_dead_letters(all, limit, [before])
+        while page.next and not page.items:
+            page = await observer.route_dead_letters(all, limit, page.next)
+        return page
+
+    page = observed(PageObserver, found)
+    nothing = "There is none." if all else "There is none that is unresolved."
+    show_list(page.items, COLUMNS, as_json=json, nothing=nothing)
+    say_more(page.next, "--before")
 
 
 @app.command()

@@ -8,7 +8,7 @@ from tidings.cli.acting import as_role, observed, person
 from tidings.cli.listing import AsJson, Limit, Reason, say_more, show_list, show_one
 from tidings.cli.output import say
 from tidings.model.route import router_gate
-from tidings.roles.observer.listing import Shown
+from tidings.roles.observer.listing import Shown, page_of
 from tidings.roles.observer.routing import RoutingObserver
 from tidings.roles.routes import routers as admin
 
@@ -38,7 +38,7 @@ def list_(
         as_json=json,
         nothing="There is no router yet; the first pass of `tidings run router` makes it.",
     )
-    say_more(found, limit, "--after", key="worker_name")
+    say_more(page_of(found, limit, lambda row: [row["worker_name"]]).next, "--after")
 
 
 @app.command()

@@ -65,10 +65,10 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the routes."""
-    found = observed(RoutingObserver, lambda observer: observer.routes(limit, after))
-    shown = found if json else [{**route, "event_stream": route["event_stream"] or "(empty)"} for route in found]
+    page = observed(RoutingObserver, lambda observer: observer.routes(limit, [after]))
+    shown = page.items if json else [{**one, "event_stream": one["event_stream"] or "(empty)"} for one in page.items]
     show_list(shown, COLUMNS, as_json=json, nothing="There is no route: no event comes to anything.")
-    say_more(found, limit, "--after")
+    say_more(page.next, "--after")
 
 
 @app.command()

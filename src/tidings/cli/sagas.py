@@ -11,8 +11,9 @@ from tidings.cli.output import out
 from tidings.errors import InputRefused
 from tidings.model.saga import SAGA_MOVES, SagaStatus
 from tidings.roles.dead_letters import requeueing
-from tidings.roles.observer.delivery import DeliveryObserver
-from tidings.roles.observer.listing import END, Shown
+from tidings.roles.observer.filters import SagaFilter
+from tidings.roles.observer.listing import END, Page
+from tidings.roles.observer.pages import PageObserver
 
 COLUMNS = ("id", "event_id", "subscription_id", "status", "attempt_count", "next_attempt_at", "final_error_code")
 JOB_COLUMNS = ("id", "attempt_no", "status", "response_status", "error_code", "duration_ms", "worker_id", "finished_at")
@@ -44,16 +45,18 @@ def list_(
     """List deliveries, newest first: all, those of an event, or those that wait."""
     _check(event, status, subscription)
 
-    async def found(observer: DeliveryObserver) -> list[Shown]:
+    async def found(observer: PageObserver) -> Page:
         if status is not None:
-            return await observer.open_sagas(status, subscription or 0, limit, after or 0)
+            place = [(await observer.saga(after))["next_attempt_at"].isoformat(), after] if after else None
+            return await observer.open_sagas(status, subscription or 0, limit, place)
+        place = [before] if before else None
         if event:
-            return await observer.sagas_of_event(event, limit, before or END)
-        return await observer.sagas(limit, before or END)
+            return await observer.sagas_of_event(event, "", limit, place)
+        return await observer.sagas(SagaFilter(), limit, place)
 
-    sagas = observed(DeliveryObserver, found)
-    show_list(sagas, COLUMNS, as_json=json, nothing="There is no such saga.")
-    say_more(sagas, limit, "--before" if status is None else "--after")
+    page = observed(PageObserver, found)
+    show_list(page.items, COLUMNS, as_json=json, nothing="There is no such saga.")
+    say_more(page.next, "--before" if status is None else "--after")
 
 
 def _check(event: int | None, status: SagaStatus | None, subscription: int | None) -> None:
@@ -76,7 +79,7 @@ def _check(event: int | None, status: SagaStatus | None, subscription: int | Non
 @app.command()
 def show(id: Annotated[int, typer.Argument(min=1, max=END)], json: AsJson = False) -> None:
     """Show one delivery, with its attempts, the last first."""
-    saga = dict(observed(DeliveryObserver, lambda observer: observer.saga(id)))
+    saga = dict(observed(PageObserver, lambda observer: observer.saga(id)))
     if json:
         show_one(saga, as_json=True)
         return

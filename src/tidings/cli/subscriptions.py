@@ -11,8 +11,7 @@ import typer
 from tidings.cli import checking
 from tidings.cli import subscription_view as view
 from tidings.cli.acting import observed, on_installation, person
-from tidings.cli.listing import AsJson, Limit, duration, moment
-from tidings.cli.output import say
+from tidings.cli.listing import AsJson, Limit, duration, moment, say_more
 from tidings.cli.progress import replay_progress
 from tidings.cli.subscription_input import headers, limits, only_given, typed_secret
 from tidings.decisions.subscribing import LIMITS
@@ -20,8 +19,10 @@ from tidings.errors import SubscriptionRefused
 from tidings.model.endpoint_check import CheckOutcome
 from tidings.model.lane import SeenLane
 from tidings.model.subscription import Subscription, Verification
+from tidings.roles.observer.filters import SubscriptionFilter
 from tidings.roles.observer.lanes import LaneObserver
-from tidings.roles.observer.subscriptions import SeenSubscription, SubscriptionObserver
+from tidings.roles.observer.pages import PageObserver
+from tidings.roles.observer.subscriptions import SeenSubscription
 from tidings.roles.router.backfill import Backfilled, backfill
 from tidings.roles.subscriptions import actions
 from tidings.roles.subscriptions.actions import Outcome
@@ -104,11 +105,9 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List the subscriptions, oldest first."""
-    # One more than asked for tells whether there are more.
-    seen = observed(SubscriptionObserver, lambda see: see.subscriptions(limit + 1, after))
-    view.show_list(seen[:limit], json)
-    if len(seen) > limit:
-        say(f"There are more: --after {seen[limit - 1].subscription.id}")
+    page = observed(PageObserver, lambda see: see.subscriptions(SubscriptionFilter(), limit, [after]))
+    view.show_list(page.items, json)
+    say_more(page.next, "--after")
 
 
 @app.command()
@@ -280,13 +279,13 @@ async def _replay(found: Installation, id: int, since: datetime.datetime) -> Bac
 
 async def _look(found: Installation, id: int) -> SeenSubscription:
     async with found.engine("observer", size=1) as engine:
-        return await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
+        return await PageObserver.step(engine, lambda see: see.subscription(id))
 
 
 async def _look_closely(found: Installation, id: int) -> tuple[SeenSubscription, SeenLane, Settings]:
     start = found.settings.flow_control.window_start
     async with found.engine("observer", size=1) as engine:
-        seen = await SubscriptionObserver.step(engine, lambda see: see.subscription(id))
+        seen = await PageObserver.step(engine, lambda see: see.subscription(id))
         return seen, await LaneObserver.step(engine, lambda see: see.lane(id, start)), found.settings
 
 

@@ -20,7 +20,7 @@ from tidings.model.event import EventLimits
 from tidings.model.submission import AcceptedTask, Submitted
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
-from tidings.roles.observer.listing import END, Shown
+from tidings.roles.observer.listing import END, Shown, page_of
 from tidings.roles.observer.tasks import TaskObserver
 from tidings.roles.task_producer.operations import TaskProducerOperations
 from tidings.roles.tasks import commands
@@ -80,7 +80,7 @@ def list_(
     show_list(
         tasks if json else [_worded(one) for one in tasks], COLUMNS, as_json=json, nothing="There is no such task."
     )
-    say_more(tasks, limit, "--before" if status is None and not type else "--after")
+    say_more(page_of(tasks, limit).next, "--before" if status is None and not type else "--after")
 
 
 async def _archived(observer: TaskObserver, type: str, key: str, limit: int, before: int, after: int) -> list[Shown]:

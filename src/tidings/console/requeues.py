@@ -14,7 +14,6 @@ from tidings.errors import InputRefused
 from tidings.model.dead_letter import MassRequeueStatus
 from tidings.model.key import Scope
 from tidings.roles.dead_letters.operations import Filter
-from tidings.roles.observer.delivery import DeliveryObserver
 from tidings.roles.observer.filters import LetterFilter
 from tidings.roles.observer.letters import COUNTED_TO, LetterObserver
 from tidings.roles.observer.listing import EVER, NEVER
@@ -61,7 +60,7 @@ async def _asked(page: Page, form: Form, errors: dict[str, str] | None = None) -
 
 async def index(page: Page) -> Response:
     found = await page.listed(
-        "requeues", {}, DeliveryObserver, lambda observer, place: observer.requeue_page(ROWS, place)
+        "requeues", {}, LetterObserver, lambda observer, place: observer.mass_requeues(ROWS, place)
     )
     return page.show("dead_letters/requeues.html", **found)
 
@@ -93,7 +92,7 @@ async def live(page: Page) -> Response:
 
 async def _progress(page: Page) -> dict[str, Any]:
     id = page.id
-    mass = await page.read(DeliveryObserver, lambda observer: observer.mass_requeue(id))
+    mass = await page.read(LetterObserver, lambda observer: observer.mass_requeue(id))
     is_running = mass["status"] == MassRequeueStatus.RUNNING
     handled = mass["started_count"] + mass["already_count"] + mass["refused_count"]
     return {

@@ -15,8 +15,7 @@ from tidings.errors import GateClosed, InputRefused, NotFound, RouterHeld
 from tidings.model.explanation import Reason
 from tidings.model.key import Scope
 from tidings.model.route import Route, RouteTarget
-from tidings.roles.observer.listing import Page as Found
-from tidings.roles.observer.listing import Place, Shown
+from tidings.roles.observer.listing import Shown
 from tidings.roles.observer.pages import PageObserver
 from tidings.roles.observer.preview import preview
 from tidings.roles.observer.routing import RoutingObserver
@@ -115,11 +114,8 @@ async def set_gate(page: Page) -> Response:
 
 
 async def list_routes(page: Page) -> Response:
-    async def look(observer: RoutingObserver, place: Place | None) -> Found:
-        rows = await observer.routes(ROWS, place[0] if place else 0)
-        return Found(rows, [rows[-1]["id"]] if len(rows) == ROWS else None)
-
-    return page.show("routing/routes.html", **await page.listed("routes", {}, RoutingObserver, look))
+    found = await page.listed("routes", {}, RoutingObserver, lambda observer, place: observer.routes(ROWS, place))
+    return page.show("routing/routes.html", **found)
 
 
 async def new_route(page: Page) -> Response:

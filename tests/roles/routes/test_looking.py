@@ -9,21 +9,30 @@ import pytest
 
 from tests.roles.routes.scene import ACTOR, make_hole, make_router, publish, stored, webhook
 from tests.support.database import Database
+from tidings.db.operations import Operations
 from tidings.db.statements import Statement
 from tidings.db.transaction import Transaction
 from tidings.errors import NotFound
-from tidings.roles.observer.routing import RoutingObserver, Shown
+from tidings.roles.observer.filters import EventFilter
+from tidings.roles.observer.listing import Page
+from tidings.roles.observer.routing import RoutingObserver
+from tidings.roles.observer.searching import EventSearcher
 from tidings.roles.routes import gates, routes
 
 T = TypeVar("T")
+Observer = TypeVar("Observer", bound=Operations)
 
 
 async def look(engine: Database, work: Callable[[RoutingObserver], Awaitable[T]]) -> T:
     return await RoutingObserver.step(await engine.open("observer"), work)
 
 
-def ids(items: list[Shown]) -> list[int]:
-    return [item["id"] for item in items]
+async def search(engine: Database, work: Callable[[EventSearcher], Awaitable[Page]]) -> Page:
+    return await EventSearcher.step(await engine.open("observer"), work)
+
+
+def ids(page: Page) -> list[int]:
+    return [item["id"] for item in page.items]
 
 
 async def insert_event(engine: Database, created_at: str = "2026-01-01 00:00:00", **values: Any) -> None:
@@ -35,10 +44,11 @@ async def insert_event(engine: Database, created_at: str = "2026-01-01 00:00:00"
 async def test_routes_come_in_pages_in_the_order_in_which_they_were_made(engine: Database) -> None:
     admin = await engine.open("route_admin")
     made = [(await routes.add(admin, webhook(f"t{n}", dry_run=n == 1), ACTOR)).id for n in range(3)]
-    first = await look(engine, lambda observer: observer.routes(2))
+    first = await look(engine, lambda observer: observer.routes(2, None))
     assert ids(first) == made[:2]
-    assert [route["dry_run"] for route in first] == [False, True]
-    assert ids(await look(engine, lambda observer: observer.routes(2, made[1]))) == made[2:]
+    assert [route["dry_run"] for route in first.items] == [False, True]
+    rest = await look(engine, lambda observer: observer.routes(2, first.next))
+    assert (ids(rest), rest.next) == (made[2:], None)
 
 
 async def test_a_missing_gate_is_shown_as_closed(engine: Database) -> None:
@@ -81,17 +91,19 @@ async def test_a_router_whose_last_event_is_another_one_is_known(engine: Databas
 
 async def test_events_come_newest_first_in_pages_without_payload(engine: Database) -> None:
     log = await publish(engine, 3)
-    first = await look(engine, lambda observer: observer.events(2))
+    first = await search(engine, lambda searcher: searcher.page(EventFilter(), 2, None))
     assert ids(first) == [log[2]["id"], log[1]["id"]]
-    assert all("payload" not in event for event in first)
-    assert ids(await look(engine, lambda observer: observer.events(2, first[-1]["id"]))) == [log[0]["id"]]
+    assert all("payload" not in event for event in first.items)
+    assert ids(await search(engine, lambda searcher: searcher.page(EventFilter(), 2, first.next))) == [log[0]["id"]]
 
 
 async def test_events_of_one_type(engine: Database) -> None:
     for event_type in ("a", "b", "a", "a"):
         await insert_event(engine, event_type=event_type)
-    assert ids(await look(engine, lambda observer: observer.events(2, event_type="a"))) == [4, 3]
-    assert ids(await look(engine, lambda observer: observer.events(2, 3, "a"))) == [1]
+    of_type = EventFilter(event_type="a")
+    first = await search(engine, lambda searcher: searcher.page(of_type, 2, None))
+    assert ids(first) == [4, 3]
+    assert ids(await search(engine, lambda searcher: searcher.page(of_type, 2, first.next))) == [1]
 
 
 async def test_events_of_a_span_of_time_in_pages_also_where_many_are_of_the_same_moment(engine: Database) -> None:
@@ -100,20 +112,26 @@ async def test_events_of_a_span_of_time_in_pages_also_where_many_are_of_the_same
         await insert_event(engine, f"2026-01-01 {moment}")
     since = datetime.datetime(2026, 1, 1, 0, 0, 2, tzinfo=datetime.UTC)
     until = datetime.datetime(2026, 1, 1, 0, 0, 3, tzinfo=datetime.UTC)
-    seen: list[int] = []
-    before = None
-    while page := await look(engine, lambda o, before=before: o.events_between(since, until, 2, before)):
-        seen += ids(page)
-        before = seen[-1]
-    assert seen == [2, 5, 4, 3]
-    assert ids(await look(engine, lambda o: o.events_between(None, None, 9))) == [6, 2, 5, 4, 3, 1]
+    span = EventFilter(since=since, until=until)
+
+    async def walk(searcher: EventSearcher) -> Page:
+        seen: list[Any] = []
+        page = await searcher.page(span, 2, None)
+        while page.items:
+            seen += page.items
+            page = await searcher.page(span, 2, await searcher.place_after(seen[-1]["id"], span))
+        return Page(seen, None)
+
+    assert ids(await search(engine, walk)) == [2, 5, 4, 3]
+    everything = EventFilter(until=datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC))
+    assert ids(await search(engine, lambda searcher: searcher.page(everything, 9, None))) == [6, 2, 5, 4, 3, 1]
 
 
 async def test_an_event_is_found_by_its_external_id_in_its_domain(engine: Database) -> None:
     await insert_event(engine, external_id="order-1")
     await insert_event(engine, external_id="order-1", event_domain="shop")
-    assert ids(await look(engine, lambda o: o.events_with_external_id("shop", "order-1"))) == [2]
-    assert ids(await look(engine, lambda o: o.events_with_external_id("default", "ORDER-1"))) == []
+    assert ids(await search(engine, lambda o: o.event_with_external_id("shop", "order-1"))) == [2]
+    assert ids(await search(engine, lambda o: o.event_with_external_id("default", "ORDER-1"))) == []
 
 
 async def test_one_event_is_shown_whole_with_what_was_decided(engine: Database) -> None:
@@ -146,11 +164,11 @@ async def bury(engine: Database, number: int, resolved: bool = False) -> None:
 async def test_routing_dead_letters_are_listed_until_they_are_resolved(engine: Database) -> None:
     for number, resolved in ((1, False), (2, True), (3, False), (4, False)):
         await bury(engine, number, resolved)
-    first = await look(engine, lambda observer: observer.route_dead_letters(2))
+    first = await search(engine, lambda observer: observer.route_dead_letters(False, 2, None))
     assert ids(first) == [4, 3]
-    assert all(len(letter["error"]) == 200 and "event_snapshot" not in letter for letter in first)
-    assert ids(await look(engine, lambda observer: observer.route_dead_letters(2, 3))) == [1]
-    assert ids(await look(engine, lambda o: o.route_dead_letters(9, resolved_too=True))) == [4, 3, 2, 1]
+    assert all(len(letter["error"]) == 200 and "event_snapshot" not in letter for letter in first.items)
+    assert ids(await search(engine, lambda observer: observer.route_dead_letters(False, 2, first.next))) == [1]
+    assert ids(await search(engine, lambda observer: observer.route_dead_letters(True, 9, None))) == [4, 3, 2, 1]
     letter = await look(engine, lambda observer: observer.route_dead_letter(3))
     assert json.loads(letter["event_snapshot"]) == {"id": 3}
     assert len(letter["error"]) == 900
@@ -188,27 +206,31 @@ READ_ROWS = {
 async def test_no_list_of_events_walks_through_the_table(engine: Database) -> None:
     await engine.sql(FILL[engine.family], role="admin")
     moment = datetime.datetime(2026, 1, 1, 3, tzinfo=datetime.UTC)
-    lists: dict[str, Callable[[RoutingObserver], Awaitable[object]]] = {
-        "all": lambda o: o.events(50, 10_000),
-        "one type": lambda o: o.events(50, 10_000, "t7"),
-        "a missing type": lambda o: o.events(50, event_type="never"),
-        "time": lambda o: o.events_between(moment, None, 50),
-        "a page of time": lambda o: o.events_between(None, None, 50, 10_000),
-        "external id": lambda o: o.events_with_external_id("default", "x"),
-        "routers": lambda o: o.routers(10),
+    since = EventFilter(since=moment)
+
+    async def behind(searcher: EventSearcher) -> Page:
+        return await searcher.page(since, 50, await searcher.place_after(15_000, since))
+
+    lists: dict[str, Callable[[EventSearcher], Awaitable[object]]] = {
+        "all": lambda o: o.page(EventFilter(), 50, [10_000]),
+        "one type": lambda o: o.page(EventFilter(event_type="t7"), 50, [10_000]),
+        "a missing type": lambda o: o.page(EventFilter(event_type="never"), 50, None),
+        "time": lambda o: o.page(since, 50, None),
+        "a page of time": behind,
+        "external id": lambda o: o.event_with_external_id("default", "x"),
     }
     await make_router(engine, position=10)
     for name, work in lists.items():
-        assert await scanned(engine, work) < 100, name
+        assert await scanned(engine, EventSearcher, work) < 100, name
+    assert await scanned(engine, RoutingObserver, lambda o: o.routers(10)) < 100
 
 
-async def scanned(engine: Database, work: Callable[[RoutingObserver], Awaitable[object]]) -> int:
+async def scanned(engine: Database, kind: type[Observer], work: Callable[[Observer], Awaitable[object]]) -> int:
     """How often the table was read from its beginning, or how many rows in storage order."""
     login = await engine.open("observer", size=1)
     async with login.transaction() as transaction:
-        observer = RoutingObserver(transaction, login.dialect)
         before = await count(transaction, engine.family)
-        await work(observer)
+        await work(kind(transaction, login.dialect))
         return await count(transaction, engine.family) - before
 
 

@@ -1,11 +1,12 @@
-"""How many dead letters a filter finds, as far as is counted, and those of a requeue by name."""
+"""How many dead letters a filter finds, as far as is counted; those of a requeue by name; requeues of many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidings.db.operations import Operations
+from tidings.errors import NotFound
 from tidings.roles.observer.filters import LetterFilter
-from tidings.roles.observer.listing import END, Shown, dicts
+from tidings.roles.observer.listing import END, Page, Place, Shown, dicts, page_of
 from tidings.roles.observer.subscriptions import SeenSubscription, seen
 
 # So many dead letters are looked at; with a type each of them costs a look at its event.
@@ -52,3 +53,15 @@ class LetterObserver(Operations):
 
     async def among(self, ids: Sequence[int]) -> list[Shown]:
         return dicts(await self._rows("letters_among", ids=list(ids))) if ids else []
+
+    async def mass_requeues(self, limit: int, place: Place | None) -> Page:
+        """Newest first."""
+        before = place[0] if place else END
+        return page_of(await self._rows("mass_requeues_before", before=before, limit=limit), limit)
+
+    async def mass_requeue(self, id: int) -> Shown:
+        """One of them, with how far it has come."""
+        row = await self._row("mass_requeue", id=id)
+        if row is None:
+            raise NotFound(f"There is no mass requeue {id}.", "`tidings dead-letters requeues` lists them.")
+        return dict(row)

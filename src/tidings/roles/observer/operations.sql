@@ -200,10 +200,6 @@ SELECT h.id, h.biz_type, h.biz_key, h.status, h.retry_count, h.result_msg, h.upd
 SELECT id, event_id, worker_name, substr(error, 1, 200) AS error, created_at, resolved_at, resolution
   FROM route_dead_letters WHERE id < :before ORDER BY id DESC LIMIT :limit;
 
--- unresolved_route_dead_letters_before: those of them that nobody has resolved
-SELECT id, event_id, worker_name, substr(error, 1, 200) AS error, created_at, resolved_at, resolution
-  FROM route_dead_letters WHERE id < :before AND resolved_at IS NULL ORDER BY id DESC LIMIT :limit;
-
 -- route_dead_letter_floor: how far down so many events that could not be routed reach, below an id
 SELECT min(w.id) AS floor, count(*) AS seen
   FROM (SELECT id FROM route_dead_letters WHERE id < :before ORDER BY id DESC LIMIT :window) w;

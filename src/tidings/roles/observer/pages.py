@@ -1,4 +1,4 @@
-"""Pages of lists for programs: each row that was there before the first page comes exactly once, while others write.
+"""Pages of lists: each row that was there before the first page comes exactly once, while others write.
 
 They go along ids, or along what never changes in a row. Where no index serves a filter, a page looks at a bounded
 number of rows and may be short, or empty; only `None` as the next place says that it was the last.
@@ -11,6 +11,7 @@ from typing import Any
 from tidings.db.operations import Operations
 from tidings.db.session import Row
 from tidings.errors import NotFound
+from tidings.model.id import is_id
 from tidings.model.saga import SagaStatus
 from tidings.roles.observer.filters import LetterFilter, SagaFilter, SubscriptionFilter
 from tidings.roles.observer.listing import (
@@ -76,7 +77,7 @@ class PageObserver(Operations):
         return Page([seen(row) for row in rows], None if last is None else [last])
 
     async def subscription(self, id: int, event_domain: str = "") -> SeenSubscription:
-        row = await self._row("subscription", id=id)
+        row = await self._row("subscription", id=id) if is_id(id) else None
         if row is None or event_domain not in ("", row["event_domain"]):
             raise _no("subscription", id)
         return seen(row)
@@ -126,6 +127,7 @@ class PageObserver(Operations):
         return page_of(rows, limit)
 
     async def saga(self, id: int, event_domain: str = "") -> Shown:
+        """One delivery, with its attempts, the last first."""
         row = await self._row("saga", id=id)
         if row is None or (event_domain and not await self._is_of_domain(row["event_id"], event_domain)):
             raise _no("saga", id)
@@ -150,6 +152,7 @@ class PageObserver(Operations):
         return await self._between("route_dead_letter_floor", "unresolved_between", before, limit, {}, {})
 
     async def dead_letter(self, id: int, event_domain: str = "") -> Shown:
+        """One dead letter, with what the event said."""
         row = await self._row("dead_letter", id=id)
         if row is None or (event_domain and not await self._is_of_domain(row["event_id"], event_domain)):
             raise _no("dead letter", id)
@@ -180,4 +183,4 @@ class PageObserver(Operations):
 
 def _no(what: str, id: int) -> NotFound:
     """The same for what does not exist and for what is of another domain."""
-    return NotFound(f"There is no {what} {id}.")
+    return NotFound(f"There is no {what} {id}.", f"`tidings {what.replace(' ', '-')}s list` shows those there are.")

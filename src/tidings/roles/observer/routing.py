@@ -1,9 +1,4 @@
-"""What the observer can tell about routing: routes, gates, routers, events, and what was decided about them.
-
-Lists come in pages, along an index, and never carry payloads.
-"""
-
-import datetime
+"""What the observer can tell about routing: routes, gates, routers, and what was decided about an event."""
 
 from tidings.db.operations import Operations
 from tidings.db.session import Row
@@ -11,15 +6,16 @@ from tidings.decisions.explaining import explain_writers
 from tidings.errors import NotFound
 from tidings.model.explanation import Reason
 from tidings.model.route import DEFAULT_ROUTER, ROUTING_GATE, router_gate
-from tidings.roles.observer.listing import END, EVER, MOST_ROUTERS, NEVER, SHOWN_OF_ONE, Shown, dicts
+from tidings.roles.observer.listing import MOST_ROUTERS, SHOWN_OF_ONE, Page, Place, Shown, dicts, page_of
 
 
 class RoutingObserver(Operations):
     """What it gives is what its statements yield, with the same types on every engine."""
 
-    async def routes(self, limit: int, after: int = 0) -> list[Shown]:
-        rows = await self._rows("routes_after", after=after, limit=limit)
-        return [_with_flags(row, "enabled", "dry_run") for row in rows]
+    async def routes(self, limit: int, place: Place | None) -> Page:
+        """In the order in which they were made."""
+        rows = await self._rows("routes_after", after=place[0] if place else 0, limit=limit)
+        return page_of([_with_flags(row, "enabled", "dry_run") for row in rows], limit)
 
     async def route(self, id: int) -> Shown:
         row = await self._row("route", id=id)
@@ -62,10 +58,6 @@ class RoutingObserver(Operations):
         """The sessions whose transactions may still bring events, in the words of `why`."""
         return explain_writers(await self._rows("open_writers"))
 
-    async def route_dead_letters(self, limit: int, before: int = END, *, resolved_too: bool = False) -> list[Shown]:
-        name = "route_dead_letters_before" if resolved_too else "unresolved_route_dead_letters_before"
-        return dicts(await self._rows(name, before=before, limit=limit))
-
     async def route_dead_letter(self, id: int) -> Shown:
         """One routing dead letter, with the event as it was."""
         row = await self._row("route_dead_letter", id=id)
@@ -82,33 +74,6 @@ class RoutingObserver(Operations):
         if row is None or row["newest"] is None:
             return 0, None
         return row["unresolved"], await self.route_dead_letter(row["newest"])
-
-    async def events(self, limit: int, before: int = END, event_type: str = "") -> list[Shown]:
-        """The newest events, or those of one type."""
-        if event_type:
-            rows = await self._rows("events_of_type_before", event_type=event_type, before=before, limit=limit)
-        else:
-            rows = await self._rows("events_before", before=before, limit=limit)
-        return dicts(rows)
-
-    async def events_between(
-        self,
-        since: datetime.datetime | None,
-        until: datetime.datetime | None,
-        limit: int,
-        before: int | None = None,
-    ) -> list[Shown]:
-        """Those that were written in a span of time, its ends included; `before` is the last event of a page."""
-        if before is not None:
-            until = (await self.event(before))["created_at"]
-        rows = await self._rows(
-            "events_before_moment", since=since or EVER, until=until or NEVER, before=before or END, limit=limit
-        )
-        return dicts(rows)
-
-    async def events_with_external_id(self, event_domain: str, external_id: str) -> list[Shown]:
-        rows = await self._rows("events_with_external_id", event_domain=event_domain, external_id=external_id)
-        return dicts(rows)
 
     async def event(self, id: int) -> Shown:
         """One event, with its payload and what routers decided about it."""

@@ -50,6 +50,10 @@ class EventSearcher(PageObserver):
                 break
         return Page(items, place)
 
+    async def place_after(self, id: int, filter: EventFilter) -> Place:
+        """Where a list goes on behind this event."""
+        return _place(await self._event_row(id, "")) if filter.is_of_time else [id]
+
     async def _look(self, filter: EventFilter, limit: int, place: Place | None) -> Page:
         if filter.is_of_time and filter.event_type:
             return await self._of_type_and_time(filter, limit, place)
