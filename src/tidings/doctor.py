@@ -153,7 +153,7 @@ async def _rights(installation: Installation) -> Finding:
 async def _rights_of(engine: Engine, names: Names, role: str) -> tuple[frozenset[Right], frozenset[Right]]:
     family = engine.dialect.family
     has: frozenset[Right] = frozenset()
-    for grantee in grantees(names, role, family):
+    for grantee in grantees(names, role, engine.server):
         has |= await _granted(engine, names.schema, grantee)
     return has, frozenset(one for one in wanted_rights(names, family) if one.grantee == names.group(role))
 

@@ -95,6 +95,7 @@ DAMAGE = {
     "a dropped index": ("DROP INDEX idx_dead_event{on}", "tables and indexes", "idx_dead_event is missing"),
     "a widened grant": ("GRANT UPDATE ON {schema}.events TO {router}", "rights", "too much: UPDATE on events"),
     "a grant to a login": ("GRANT DELETE ON {schema}.gates TO {login}", "rights", "too much: DELETE on gates"),
+    "a grant to everybody": ("GRANT DELETE ON {schema}.gates TO PUBLIC", "rights", "DELETE on gates for public"),
     "a missing grant": ("REVOKE SELECT ON {schema}.gates FROM {router}", "rights", "missing: SELECT on gates"),
     "an unfinished migration": ("DELETE FROM schema_migrations WHERE step = 'gates'", "schema version", "1 steps"),
 }

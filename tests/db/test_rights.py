@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.database import Database
+from tests.support.servers import MariaDBServer
 from tidings.db.accounts import ALL_ROLES
+from tidings.db.names import Names
 from tidings.db.rights import wanted_rights
+from tidings.errors import StatementDenied
 from tidings.flow import EXECUTE, ROLE_NAMES, ROLES, VERBS
 from tidings.tables import ROUTINES, TABLES, tables_of
 
@@ -155,6 +158,32 @@ async def test_a_role_that_was_widened_by_hand_can_work_right_after_the_next_mig
     await damaged.sql(f"GRANT UPDATE ON {damaged.names.schema}.{JOBS} TO job_worker", role="admin")
     await damaged.migrate()
     await damaged.sql(f"UPDATE {JOBS} SET lease_until = DEFAULT WHERE false", role="job_worker")
+
+
+async def test_what_was_granted_to_everybody_is_taken_back_by_the_next_migrate(throwaway: Database) -> None:
+    await throwaway.sql(f"GRANT SELECT ON {throwaway.names.schema}.gates TO PUBLIC", role="admin")
+    await throwaway.sql("SELECT name FROM gates", role="task_rescuer")
+    await throwaway.migrate()
+    with pytest.raises(StatementDenied):
+        await throwaway.sql("SELECT name FROM gates", role="task_rescuer")
+
+
+@pytest.mark.one_engine("mariadb", reason="PostgreSQL grants on tables only")
+async def test_what_was_granted_on_the_database_by_its_escaped_name_is_reported_and_taken_back(
+    server: MariaDBServer,
+) -> None:
+    """An underscore is any one character there, so careful people escape it."""
+    mine = Database(server, Names(schema="under_score", prefix="underscore"))
+    await mine.migrate()
+    group = mine.names.group("task_rescuer")
+    await mine.sql(rf"GRANT SELECT ON `under\_score`.* TO `{group}`", role="admin")
+    await mine.sql("SELECT name FROM gates", role="task_rescuer")
+    assert await difference(mine) == ([rf"SELECT on under\_score.* for {group}"], [])
+    await mine.migrate()
+    assert await difference(mine) == ([], [])
+    with pytest.raises(StatementDenied):
+        await mine.sql("SELECT name FROM gates", role="task_rescuer")
+    await mine.close()
 
 
 @pytest.mark.one_engine("postgresql", reason="the two engines keep accounts in different catalogues")

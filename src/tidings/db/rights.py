@@ -5,13 +5,17 @@ from dataclasses import dataclass
 
 from tidings.db.dialect import Dialect
 from tidings.db.names import Names
+from tidings.db.session import Server
 from tidings.flow import EXECUTE, INSERT, ROLES, Permission
 from tidings.tables import Table, columns_of, tables_of
 
 
 @dataclass(frozen=True, order=True)
 class Right:
-    """One verb for one grantee on one table; on the whole table when `column` is empty."""
+    """One verb for one grantee on one table; on the whole table when `column` is empty.
+
+    MySQL grants on whole databases, too: that is `*`, or `database.*` where its name is spelled in another way.
+    """
 
     grantee: str
     verb: str
@@ -25,9 +29,13 @@ class Right:
 PUBLIC = "public"
 
 
-def grantees(names: Names, role: str, family: str) -> list[str]:
+def grantees(names: Names, role: str, server: Server) -> list[str]:
     """Everybody from whom this role could have rights: only the group should have any."""
-    return [names.group(role), names.login(role), *([PUBLIC] if family == "postgresql" else [])]
+    return [names.group(role), names.login(role), *([PUBLIC] if _knows_public(server) else [])]
+
+
+def _knows_public(server: Server) -> bool:
+    return server.dialect == "postgresql" or (server.dialect == "mariadb" and server.version >= (10, 11))
 
 
 def wanted_rights(names: Names, family: str) -> frozenset[Right]:
@@ -91,7 +99,8 @@ def _grouped(rights: Iterable[Right]) -> list[list[Right]]:
 
 def _text(word: str, direction: str, rights: list[Right], schema: str, dialect: Dialect) -> str:
     first = rights[0]
-    subject = f"{dialect.quoted(schema)}.{first.table}"
+    database, _, table = first.table.rpartition(".")
+    subject = f"{dialect.quoted(database or schema)}.{table}"
     grantee = first.grantee if first.grantee == PUBLIC else dialect.quoted(first.grantee)
     columns = f" ({', '.join(right.column for right in rights)})" if first.column else ""
     what = {"postgresql": "FUNCTION ", "mysql": "PROCEDURE "}[dialect.family] if first.verb == EXECUTE else ""

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 
 from tidings.db.catalogue.spelling import column_line, index_line
 from tidings.db.operations import Operations
-from tidings.db.rights import Right
+from tidings.db.rights import PUBLIC, Right
 from tidings.db.session import Row
 
 _GRANT = re.compile(
-    r"GRANT (?P<verbs>.+) ON (?:PROCEDURE )?`(?P<schema>[^`]+)`\.`?(?P<subject>[^` ]+)`? TO `(?P<to>[^`]+)`"
+    r"GRANT (?P<verbs>.+) ON (?:PROCEDURE )?`(?P<schema>[^`]+)`\.`?(?P<subject>[^` ]+)`? TO `?(?P<to>[^` ]+)`?"
 )
+# As MariaDB calls whom PostgreSQL calls public.
+_EVERYBODY = "PUBLIC"
 _VERB = re.compile(r"([A-Z][A-Z ]*[A-Z])(?: \(([^)]*)\))?")
 
 
@@ -48,10 +50,16 @@ def _read_rights(row: Row, schema: str, grantee: str) -> Iterable[Right]:
 
 def _read_grant_line(text: str, schema: str, grantee: str) -> Iterable[Right]:
     line = _GRANT.match(text)
-    if line is None or (line["schema"], line["to"]) != (schema, grantee):
+    if line is None or line["to"] != (_EVERYBODY if grantee == PUBLIC else grantee):
         return []
+    database, subject = line["schema"], line["subject"]
+    if database != schema:
+        # In a grant on a whole database an underscore may be escaped; only so spelled can it be taken back.
+        if subject != "*" or database.replace(r"\_", "_") != schema:
+            return []
+        subject = f"{database}.*"
     return [
-        Right(grantee, verb, line["subject"], column.strip("` "))
+        Right(grantee, verb, subject, column.strip("` "))
         for verb, columns in _VERB.findall(line["verbs"])
         for column in (columns.split(",") if columns else [""])
     ]

@@ -195,7 +195,7 @@ class Migrator:
         """Grants what the map says and revokes what it does not, from everybody who could act for a role."""
         operations = MigrationOperations(work, self.dialect)
         catalogue = CatalogueOperations(work, self.dialect)
-        named = {name for role in ROLE_NAMES for name in grantees(self._names, role, self._family)}
+        named = {name for role in ROLE_NAMES for name in grantees(self._names, role, self._engine.server)}
         present = [name for name in sorted(named) if name == PUBLIC or await operations.account_exists(name)]
         has: set[Right] = set()
         for name in present:
