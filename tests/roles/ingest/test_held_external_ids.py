@@ -9,7 +9,9 @@ import pytest
 from tests.roles.ingest.conftest import WRITER
 from tests.roles.ingest.events import event, stored
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tests.support.sessions import Session, connect
+from tests.support.waiting import eventually
 from tidings.errors import LockTimedOut
 from tidings.model.event import Published
 from tidings.roles.ingest.service import BatchLimits, Ingest
@@ -20,7 +22,7 @@ PATIENCE = 1.0
 
 @pytest.fixture
 async def ingest(engine: Database) -> AsyncIterator[Ingest]:
-    limits = BatchLimits(lock_patience=PATIENCE, apart_patience=1.5 * PATIENCE)
+    limits = BatchLimits(lock_patience=PATIENCE, apart_patience=3 * PATIENCE)
     ingest = Ingest(await engine.open(WRITER, size=3), limits)
     yield ingest
     await ingest.close()
@@ -66,10 +68,9 @@ async def test_those_who_come_later_with_an_id_known_to_be_held_do_not_stop_the_
         await ingest.publish([event(str(n), f"y{n}")])
         return time.monotonic() - began
 
-    while not ingest._apart._held_keys:
-        await asyncio.wait({first}, timeout=0.05)
+    await eventually(lambda: ingest._apart._held_keys, what="the id to be known to be held")
     second = asyncio.create_task(ingest.publish([event("2", "held")]))
-    assert max(await asyncio.gather(*map(quick, range(10)))) < PATIENCE / 2
+    assert max(await asyncio.gather(*map(quick, range(10)))) < PATIENCE
     await holder.run("COMMIT")
     for one in await asyncio.gather(first, second):
         assert (one[0].duplicate, one[0].payload_differs) == (True, True)
@@ -79,7 +80,7 @@ async def test_who_waits_gets_the_event_of_the_other_when_that_commits(
     ingest: Ingest, holder: Session, engine: Database
 ) -> None:
     held = asyncio.create_task(ingest.publish([event("1", "held")]))
-    await asyncio.wait({held}, timeout=0.2)
+    await somebody_waits(engine)
     await holder.run("COMMIT")
     (answer,) = await held
     (row,) = (await stored(engine)).values()

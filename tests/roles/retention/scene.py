@@ -40,7 +40,7 @@ class Scene:
         await self._owner.close()
 
     async def run(self, text: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in await self._owner.run(text)]
+        return await self._owner.run(text)
 
     async def value(self, text: str) -> Any:
         ((value,),) = await self.run(text)
@@ -96,18 +96,18 @@ class Scene:
             )
         return made
 
-    async def letter(self, event: int, *, resolved_at: str | None = LONG_AGO) -> None:
+    async def resolved_letter(self, event: int) -> None:
         await self.run(
             "INSERT INTO route_dead_letters"
             " (event_id, worker_name, idempotency_key, event_snapshot, error, resolved_at)"
-            f" VALUES ({event}, 'default', 'k{event}', '1', 'e', {repr(resolved_at) if resolved_at else 'NULL'})"
+            f" VALUES ({event}, 'default', 'k{event}', '1', 'e', '{LONG_AGO}')"
         )
 
     async def finished(self, at: str = LONG_AGO, domain: str = "default") -> int:
         """Routed at the second try; delivered to one, given up for the other, requeued for it and delivered then."""
         event = await self.event(at, domain)
         await self.attempt(event, "failed", matched=0)
-        await self.letter(event)
+        await self.resolved_letter(event)
         await self.attempt(event, "sent", matched=2)
         await self.saga(event, "Completed", subscription=1, jobs=2)
         await self.saga(event, "DeadLettered", subscription=2, jobs=1)

@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.roles.retention.scene import LONG_AGO, RECENTLY, TABLES, Scene
+from tests.support.locks import somebody_waits
 from tests.support.sessions import connect
-from tests.support.waiting import eventually
-from tidings.db.engine import Engine
 from tidings.roles.dead_letters.requeueing import requeue
 from tidings.roles.observer.reconciling import reconcile
 from tidings.roles.retention.operations import RetentionOperations
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, RowSetAside, StoriesRemoved
 
 OF_A_FINISHED_ONE = {
@@ -35,15 +33,14 @@ async def test_it_is_off_by_default(scene: Scene) -> None:
     assert await scene.counts() == before
 
 
-async def test_a_finished_story_goes_whole_and_is_counted(scene: Scene) -> None:
+async def test_a_finished_story_goes_whole_and_is_counted(scene: Scene, told: list[Notice]) -> None:
     event = await scene.finished()
     await scene.routed_up_to(event)
-    told: list[Notice] = []
-    with listening(told.append, StoriesRemoved):
-        await scene.remove()
+    await scene.remove()
     assert await scene.counts() == dict.fromkeys(TABLES, 0)
     assert await scene.totals() == {LONG_AGO[:10]: OF_A_FINISHED_ONE}
-    assert told == [StoriesRemoved(events=1, sagas=3, jobs=4, tasks=0)]
+    removed = [notice for notice in told if isinstance(notice, StoriesRemoved)]
+    assert removed == [StoriesRemoved(events=1, sagas=3, jobs=4, tasks=0)]
 
 
 async def test_totals_grow_by_day(scene: Scene) -> None:
@@ -192,7 +189,7 @@ async def test_two_at_once_remove_each_story_once(scene: Scene) -> None:
     assert await scene.totals() == {LONG_AGO[:10]: {name: 12 * count for name, count in OF_A_FINISHED_ONE.items()}}
 
 
-async def test_a_requeue_that_came_first_keeps_the_story(scene: Scene) -> None:
+async def test_a_requeue_that_came_first_keeps_the_story(scene: Scene, told: list[Notice]) -> None:
     """The operator has made the next saga and not yet committed when retention wants to remove the old one."""
     dead, other = await scene.event(), await scene.finished()
     await scene.attempt(dead)
@@ -204,12 +201,10 @@ async def test_a_requeue_that_came_first_keeps_the_story(scene: Scene) -> None:
     is_postgresql = scene.database.family == "postgresql"
     call = "SELECT * FROM requeue_dead_letters(ARRAY[{}])" if is_postgresql else "CALL requeue_dead_letters('[{}]')"
     await operator.run(call.format(letter))
-    told: list[Notice] = []
-    with listening(told.append, RowSetAside):
-        removing = asyncio.create_task(scene.remove())
-        await eventually(lambda: _waits(scene), what="retention to wait for the operator")
-        await operator.run("COMMIT")
-        await removing
+    removing = asyncio.create_task(scene.remove())
+    await somebody_waits(scene.database)
+    await operator.run("COMMIT")
+    await removing
     await operator.close()
     assert [notice.row for notice in told if isinstance(notice, RowSetAside)] == [f"event:{dead}"]
     assert await scene.events() == [dead]
@@ -218,32 +213,23 @@ async def test_a_requeue_that_came_first_keeps_the_story(scene: Scene) -> None:
     assert statuses == [(0, "DeadLettered"), (1, "Pending")]
 
 
-async def _waits(scene: Scene) -> bool:
-    text = (
-        "SELECT COUNT(*) FROM pg_locks WHERE NOT granted"
-        if scene.database.family == "postgresql"
-        else "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-    )
-    return bool(await scene.database.value(text, role="admin"))
-
-
 async def test_a_requeue_that_came_second_finds_nothing(scene: Scene) -> None:
     event = await scene.event()
     await scene.attempt(event)
     saga = await scene.saga(event, "DeadLettered")
     letter = await scene.value("SELECT id FROM dead_letters")
-    engine: Engine = await scene.database.open("retention")
+    engine = await scene.database.open("retention")
     operator = await scene.database.open("dead_letter_operator")
     async with engine.transaction() as transaction:
         await RetentionOperations(transaction, engine.dialect).remove([event], [saga])
         asking = asyncio.create_task(requeue(operator, [letter], "test"))
-        await eventually(lambda: _waits(scene), what="the operator to wait for retention")
+        await somebody_waits(scene.database)
     (asked,) = await asking
     assert asked.outcome == "not_found"
     assert await scene.counts() == dict.fromkeys(TABLES, 0)
 
 
-async def test_the_ledger_adds_up_afterwards(scene: Scene) -> None:
+async def test_afterwards_reconcile_finds_nothing_whose_event_is_gone(scene: Scene) -> None:
     for _ in range(4):
         event = await scene.finished()
     await scene.saga(event, "Pending", subscription=3, jobs=0)
@@ -290,6 +276,6 @@ async def test_no_router_goes_back_while_stories_are_removed(scene: Scene) -> No
     async with engine.transaction() as transaction:
         await RetentionOperations(transaction, engine.dialect).hold_cursors()
         going_back = asyncio.create_task(scene.run("UPDATE route_worker_cursors SET position = 0"))
-        await eventually(lambda: _waits(scene), what="the router to wait for retention")
+        await somebody_waits(scene.database)
         assert not going_back.done()
     await going_back

@@ -1,17 +1,12 @@
-"""What the tests of route_admin have in common: reading back what was audited, events, and who waits for a lock."""
+"""What the tests of route_admin have in common: events, routers and holes, and reading back what was audited."""
 
 import json
 from typing import Any
 
 from tests.support.database import Database
-from tests.support.waiting import eventually
 from tidings.model.route import Route, RouteTarget
 
 ACTOR = "cli:nora"
-WAITING = {
-    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
-}
 
 
 def webhook(event_type: str, **changes: Any) -> Route:
@@ -65,13 +60,6 @@ async def holes(engine: Database, name: str = "default") -> list[tuple[int, int,
 async def cursor(engine: Database, name: str = "default") -> dict[str, Any]:
     (found,) = [row for row in await stored(engine, "route_worker_cursors") if row["worker_name"] == name]
     return found
-
-
-async def somebody_waits(engine: Database) -> None:
-    async def is_waiting() -> bool:
-        return bool(await engine.value(WAITING[engine.family], role="admin") > 0)
-
-    await eventually(is_waiting, what="somebody to wait for a lock")
 
 
 async def rolled_back(engine: Database, role: str, text: str) -> None:

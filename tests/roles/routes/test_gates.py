@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.roles.routes.scene import ACTOR, audited, make_router, somebody_waits, stored
+from tests.roles.routes.scene import ACTOR, audited, make_router, stored
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tidings.errors import InputRefused
 from tidings.roles.routes import gates
 

@@ -15,10 +15,10 @@ from tests.roles.routes.scene import (
     make_router,
     publish,
     rolled_back,
-    somebody_waits,
     stored,
 )
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tidings.db.engine import Engine
 from tidings.errors import InputRefused, NotFound, RouterHeld
 from tidings.roles.routes import routers
@@ -310,7 +310,7 @@ async def test_nothing_is_confirmed_while_new_events_would_get_numbers_that_were
     assert (await publish(engine, 1))[-1]["id"] == 8
 
 
-async def test_nor_while_they_would_get_those_of_events_that_were_routed_and_lost(engine: Database) -> None:
+async def test_nothing_is_confirmed_while_they_would_get_those_of_events_that_were_lost(engine: Database) -> None:
     """Receivers know a delivery by the number of its event."""
     log = await publish(engine, 3)
     await make_router(engine, position=2)

@@ -1,12 +1,13 @@
-"""Routes are written with their audit row or not at all, and never tie (DESIGN §4 Router)."""
+"""Routes are written with their audit row or not at all, and never tie."""
 
 import asyncio
 from dataclasses import asdict, replace
 
 import pytest
 
-from tests.roles.routes.scene import ACTOR, audited, somebody_waits, stored, webhook
+from tests.roles.routes.scene import ACTOR, audited, stored, webhook
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tidings.errors import InputRefused, NotFound, RouteRefused
 from tidings.model.route import Route, RouteTarget
 from tidings.roles.routes import routes
