@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.database import Database
+from tests.support.rows import insert, insert_subscription
 from tidings.decisions.advancing import RetryPolicy
 from tidings.decisions.pacing import FlowLimits
 from tidings.decisions.retrying import Backoff
@@ -39,14 +40,7 @@ class Scene:
         return await self.database.sql(text)
 
     async def subscription(self, **columns: object) -> int:
-        columns = {
-            "event_type": "*",
-            "callback_url": "https://example.com/",
-            "active": True,
-            "verified": True,
-            **columns,
-        }
-        return await self._inserted("subscriptions", columns)
+        return await insert_subscription(self.database, **columns)
 
     async def subscriptions(self, count: int) -> list[int]:
         first = await self.subscription()
@@ -56,9 +50,9 @@ class Scene:
 
     async def saga(self, subscription: int, payload: str = '{"a":  1}', **columns: object) -> int:
         """One event and its saga."""
-        event = await self._inserted("events", {"event_type": "a", "payload": payload})
-        return await self._inserted(
-            SAGAS, {"event_id": event, "subscription_id": subscription, "correlation_id": f"c{event}", **columns}
+        event = await insert(self.database, "events", event_type="a", payload=payload)
+        return await insert(
+            self.database, SAGAS, event_id=event, subscription_id=subscription, correlation_id=f"c{event}", **columns
         )
 
     async def sagas(self, subscription: int, count: int) -> None:
@@ -103,8 +97,8 @@ class Scene:
         (row,) = await self.sql(f"SELECT * FROM {table} WHERE id = {id}")
         return dict(row)
 
-    async def all(self, table: str, order: str = "id") -> list[dict[str, Any]]:
-        return [dict(row) for row in await self.sql(f"SELECT * FROM {table} ORDER BY {order}")]
+    async def all(self, table: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in await self.sql(f"SELECT * FROM {table} ORDER BY id")]
 
     async def count(self, table: str, where: str = "true") -> int:
         return int(await self.database.value(f"SELECT COUNT(*) FROM {table} WHERE {where}"))
@@ -112,12 +106,3 @@ class Scene:
     async def by_status(self, table: str = SAGAS) -> dict[str, int]:
         rows = await self.sql(f"SELECT status, COUNT(*) AS count FROM {table} GROUP BY status")
         return {row["status"]: row["count"] for row in rows}
-
-    async def _inserted(self, table: str, columns: dict[str, object]) -> int:
-        values = ", ".join(_literal(value) for value in columns.values())
-        await self.sql(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})")
-        return int(await self.database.value(f"SELECT MAX(id) FROM {table}"))
-
-
-def _literal(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"

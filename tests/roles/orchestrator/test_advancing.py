@@ -8,12 +8,9 @@ from tests.roles.orchestrator.scene import JOBS, LETTERS, POLICY, SAGAS, Scene
 from tidings.decisions.advancing import RetryPolicy
 from tidings.decisions.retrying import Backoff, retry_delay
 from tidings.roles.orchestrator.operations import OrchestratorOperations
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, ResultIgnored, SagaDeadLettered
 
 pytestmark = pytest.mark.slow
-
-YEAR = datetime.timedelta(days=365)
 
 
 async def test_a_pending_saga_gets_its_first_job_and_is_in_progress(scene: Scene) -> None:
@@ -208,7 +205,7 @@ async def test_a_change_of_settings_holds_for_the_next_result(scene: Scene) -> N
     assert row["next_attempt_at"] - row["updated_at"] == datetime.timedelta(seconds=77)
 
 
-async def test_a_limit_that_was_lowered_meanwhile_buries_when_due(scene: Scene) -> None:
+async def test_a_limit_that_was_lowered_meanwhile_buries_when_due(scene: Scene, told: list[Notice]) -> None:
     """Ruling 3; and the notice carries the last job, its worker and its lease."""
     subscription = await scene.subscription(max_retry_limit=9)
     saga = await scene.saga(subscription)
@@ -217,9 +214,7 @@ async def test_a_limit_that_was_lowered_meanwhile_buries_when_due(scene: Scene) 
     await scene.sql(f"UPDATE subscriptions SET max_retry_limit = 2 WHERE id = {subscription}")
     assert not (await scene.step()).did_work
     await scene.make_due()
-    heard: list[Notice] = []
-    with listening(heard.append):
-        done = await scene.step()
+    done = await scene.step()
     assert (done.buried, done.started) == (1, 0)
     row = await scene.one(SAGAS, saga)
     assert (row["status"], row["attempt_count"], row["final_error_code"]) == ("DeadLettered", 2, "http_404")
@@ -230,9 +225,9 @@ async def test_a_limit_that_was_lowered_meanwhile_buries_when_due(scene: Scene) 
         '{"a":  1}',
     )
     last = (await scene.all(JOBS))[-1]
-    (told,) = [one for one in heard if isinstance(one, SagaDeadLettered)]
-    assert (told.job_id, told.worker_id, told.lease_expiration) == (last["id"], "w", str(last["lease_until"]))
-    assert (told.error_code, told.attempt_count) == ("http_404", 2)
+    (buried,) = [one for one in told if isinstance(one, SagaDeadLettered)]
+    assert (buried.job_id, buried.worker_id, buried.lease_expiration) == (last["id"], "w", str(last["lease_until"]))
+    assert (buried.error_code, buried.attempt_count) == ("http_404", 2)
     assert await scene.count(JOBS) == 2
 
 
@@ -246,7 +241,7 @@ async def test_a_limit_that_was_raised_meanwhile_gives_more_attempts(scene: Scen
 
 @pytest.mark.parametrize("held", ["paused = true", "active = false", "verified = false"])
 async def test_sagas_of_who_may_not_be_sent_to_wait_without_losing_an_attempt(scene: Scene, held: str) -> None:
-    """DESIGN §4, catalogue G2: first attempts and retries alike, and nothing is lost when it goes on."""
+    """Catalogue G2: first attempts and retries alike, and nothing is lost when it goes on."""
     subscription, other = await scene.subscription(), await scene.subscription()
     await scene.saga(subscription)
     await scene.fail()
@@ -275,7 +270,9 @@ async def test_the_result_of_a_job_that_was_under_way_is_still_taken_in(scene: S
 
 
 @pytest.mark.parametrize("status", ["Pending", "PendingRetry", "Completed", "DeadLettered"])
-async def test_a_result_the_saga_does_not_wait_for_changes_nothing_and_is_seen_once(scene: Scene, status: str) -> None:
+async def test_a_result_the_saga_does_not_wait_for_changes_nothing_and_is_seen_once(
+    scene: Scene, told: list[Notice], status: str
+) -> None:
     """r01 §2.3 and §6.4: it is marked, so that nobody looks at it again."""
     subscription = await scene.subscription()
     saga = await scene.saga(subscription, next_attempt_at="2100-01-01")
@@ -285,10 +282,8 @@ async def test_a_result_the_saga_does_not_wait_for_changes_nothing_and_is_seen_o
     )
     await scene.sql(f"UPDATE {SAGAS} SET status = '{status}' WHERE id = {saga}")
     before = await scene.one(SAGAS, saga)
-    heard: list[Notice] = []
-    with listening(heard.append):
-        assert (await scene.step()).ignored == 1
-    assert [one.saga_status for one in heard if isinstance(one, ResultIgnored)] == [status]
+    assert (await scene.step()).ignored == 1
+    assert [one.saga_status for one in told if isinstance(one, ResultIgnored)] == [status]
     assert await scene.one(SAGAS, saga) == before
     assert (await scene.all(JOBS))[0]["applied_at"] is not None
     assert not (await scene.step()).did_work

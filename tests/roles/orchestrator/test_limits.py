@@ -99,7 +99,7 @@ async def test_every_one_of_many_lanes_is_served(scene: Scene) -> None:
         await one.step()
         return await scene.count(JOBS) == len(lanes)
 
-    await eventually(are_all_served, timeout=5)
+    await eventually(are_all_served, what="each lane to have a job")
 
 
 @pytest.mark.slow

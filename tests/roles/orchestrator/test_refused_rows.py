@@ -3,49 +3,17 @@
 import pytest
 
 from tests.roles.orchestrator.scene import JOBS, LETTERS, POLICY, SAGAS, Scene, fixed
-from tests.support.database import Database
-from tidings.telemetry.bus import listening
+from tests.support.poison import plant, pull_out
 from tidings.telemetry.notices import Notice, RowSetAside
 
 pytestmark = pytest.mark.slow
 
-POSTGRESQL = """
-CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF {condition} THEN RAISE EXCEPTION 'poisoned row'; END IF;
-    RETURN NEW;
-END $$
-"""
-MARIADB = """
-CREATE TRIGGER poison BEFORE {verb} ON {table} FOR EACH ROW
-IF {condition} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'poisoned row'; END IF
-"""
+
+def set_aside(told: list[Notice]) -> list[RowSetAside]:
+    return [one for one in told if isinstance(one, RowSetAside)]
 
 
-async def plant(database: Database, verb: str, table: str, condition: str) -> None:
-    """A trigger that refuses some rows, for a reason that no program could know."""
-    if database.family == "postgresql":
-        await database.sql(POSTGRESQL.format(condition=condition))
-        await database.sql(f"CREATE TRIGGER poison BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION poison()")
-    else:
-        # Whoever makes a trigger here lends it his rights, and the owner's login has none through its own name.
-        await database.sql(MARIADB.format(verb=verb, table=table, condition=condition), role="admin")
-
-
-async def pull_out(database: Database, table: str) -> None:
-    on = f" ON {table}" if database.family == "postgresql" else ""
-    await database.sql(f"DROP TRIGGER poison{on}", role="admin")
-
-
-async def heard_in_steps(scene: Scene, steps: int) -> list[RowSetAside]:
-    heard: list[Notice] = []
-    with listening(heard.append):
-        for _ in range(steps):
-            await scene.step()
-    return [one for one in heard if isinstance(one, RowSetAside)]
-
-
-async def test_a_job_that_can_not_be_made_stops_nobody_else(damaged: Scene) -> None:
+async def test_a_job_that_can_not_be_made_stops_nobody_else(damaged: Scene, told: list[Notice]) -> None:
     """It is told once, not at every step, and takes none of its lane's room."""
     subscription = await damaged.subscription()
     await damaged.sagas(subscription, 30)
@@ -55,17 +23,18 @@ async def test_a_job_that_can_not_be_made_stops_nobody_else(damaged: Scene) -> N
     for _ in range(31):
         await damaged.step()
         await damaged.finish()
-    aside = await heard_in_steps(damaged, 2)
+    await damaged.until_idle()
     assert await damaged.by_status() == {"Completed": 28, "Pending": 2}
-    assert aside == []
+    assert [one.row for one in set_aside(told)] == [f"saga:{bad}", f"saga:{bad + 7}"]
 
 
-async def test_who_is_set_aside_is_told_and_tried_again_later(damaged: Scene) -> None:
+async def test_who_is_set_aside_is_told_and_tried_again_later(damaged: Scene, told: list[Notice]) -> None:
     await damaged.sagas(await damaged.subscription(), 10)
     bad = await damaged.database.value(f"SELECT MIN(id) FROM {SAGAS}") + 4
     await plant(damaged.database, "INSERT", JOBS, f"NEW.saga_id = {bad}")
     damaged.orchestrator = await damaged.another(seconds_aside=0)
-    (aside,) = await heard_in_steps(damaged, 1)
+    await damaged.step()
+    (aside,) = set_aside(told)
     assert (aside.role, aside.row) == ("orchestrator", f"saga:{bad}")
     assert "poisoned row" in aside.error
     assert await damaged.by_status() == {"InProgress": 9, "Pending": 1}
@@ -75,16 +44,17 @@ async def test_who_is_set_aside_is_told_and_tried_again_later(damaged: Scene) ->
     assert await damaged.by_status() == {"InProgress": 10}
 
 
-async def test_a_result_that_can_not_be_taken_in_stops_nobody_else(damaged: Scene) -> None:
+async def test_a_result_that_can_not_be_taken_in_stops_nobody_else(damaged: Scene, told: list[Notice]) -> None:
     await damaged.sagas(await damaged.subscription(), 20)
     await damaged.step()
     bad = await damaged.database.value(f"SELECT MIN(id) FROM {SAGAS}") + 11
     await plant(damaged.database, "UPDATE", SAGAS, f"NEW.id = {bad}")
     await damaged.finish("http_500")
     damaged.orchestrator = await damaged.another(batch=7, seconds_aside=3600)
-    aside = await heard_in_steps(damaged, 4)
+    for _ in range(4):
+        await damaged.step()
     job = await damaged.database.value(f"SELECT id FROM {JOBS} WHERE saga_id = {bad}")
-    assert [one.row for one in aside] == [f"job:{job}"]
+    assert [one.row for one in set_aside(told)] == [f"job:{job}"]
     assert await damaged.by_status() == {"PendingRetry": 19, "InProgress": 1}
     assert await damaged.count(JOBS, "applied_at IS NULL") == 1
     await pull_out(damaged.database, SAGAS)

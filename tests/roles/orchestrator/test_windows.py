@@ -9,7 +9,6 @@ from tidings.decisions.pacing import PROBES_AT_ONCE, FlowLimits
 from tidings.decisions.retrying import Backoff
 from tidings.roles.orchestrator import orchestrator as orchestrator_module
 from tidings.roles.orchestrator.orchestrator import Orchestrator
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import EndpointDown, EndpointUp, Notice
 
 pytestmark = pytest.mark.slow
@@ -179,14 +178,13 @@ async def test_a_lane_that_was_held_for_long_learns_its_window_anew(
     assert await lane.round() == 0
     await scene.sagas(lane.subscription, 300)
     await scene.sql("UPDATE subscriptions SET paused = false")
-    monkeypatch.setattr(orchestrator_module, "_SECONDS_BETWEEN_COUNTS", 0.0)
     with monkeypatch.context() as long_after:
         long_after.setattr(pacing, "SECONDS_UNTIL_RELEARNT", 0.0)
         assert await lane.round() == 8
     assert await lane.rounds(3) == [16, 32, 64]
 
 
-async def test_also_over_a_restart(scene: Scene) -> None:
+async def test_a_lane_that_was_held_over_a_restart_learns_its_window_anew(scene: Scene) -> None:
     lane = await Lane.of(scene, 200)
     await lane.rounds(4)
     await lane.row()
@@ -207,12 +205,11 @@ async def test_a_short_hold_changes_nothing(scene: Scene) -> None:
     assert await lane.round() == 64
 
 
-async def test_that_an_endpoint_is_down_and_up_again_is_told_once(scene: Scene) -> None:
+async def test_that_an_endpoint_is_down_and_up_again_is_told_once(scene: Scene, told: list[Notice]) -> None:
     lane = await Lane.of(scene, 100)
-    heard: list[Notice] = []
-    with listening(heard.append, EndpointDown, EndpointUp):
-        await lane.rounds(8, "http_503")
-        await lane.rounds(4)
+    await lane.rounds(8, "http_503")
+    await lane.rounds(4)
+    heard = [one for one in told if isinstance(one, EndpointDown | EndpointUp)]
     assert heard == [EndpointDown(lane.subscription, 14, "http_503"), EndpointUp(lane.subscription, 18)]
 
 
