@@ -30,6 +30,7 @@ async def scene(bare: Scene) -> Scene:
 @pytest.fixture
 async def breakable(throwaway: Database) -> AsyncIterator[Scene]:
     """The same in an installation that may be damaged."""
+    throwaway.keep_sessions()
     scene = Scene(throwaway, Router(await throwaway.open("event_router"), batch=1_000))
     await scene.open_gates()
     await scene.route()

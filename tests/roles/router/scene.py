@@ -2,15 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.database import Database
 from tests.support.fault_proxy import FaultProxy
+from tests.support.rows import insert, insert_subscription, literal
 from tests.support.sessions import Session, connect
-from tidings.db.engine import Engine, open_engine
-from tidings.db.statements import Statement
+from tidings.db.engine import Engine
 from tidings.flow import OWNER
 from tidings.roles.router.passes import Outcome, Pass
 from tidings.roles.router.router import Router
@@ -28,31 +29,19 @@ class Scene:
     router: Router
     _routers: list[Router] = field(default_factory=list)
     _sessions: list[Session] = field(default_factory=list)
-    _engines: list[Engine] = field(default_factory=list)
-    _asking: dict[str, Engine] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._routers.append(self.router)
 
     async def sql(self, text: str, role: str = OWNER) -> Sequence[Any]:
-        """One text in a transaction of its own; the connection is kept for the next."""
-        if role not in self._asking:
-            self._asking[role] = await self.database.open(role, size=1)
-        statement = Statement("test.sql", text.replace("{", "{{").replace("}", "}}"), ())
-        return await self._asking[role].step(lambda transaction: transaction.rows(statement))
+        return await self.database.sql(text, role)
 
     async def value(self, text: str) -> Any:
-        ((value,),) = [row.values() for row in await self.sql(text)]
-        return value
+        return await self.database.value(text)
 
     async def engine(self, proxy: FaultProxy | None = None, **options: Any) -> Engine:
         """The router's own login; by way of a proxy that counts."""
-        if proxy is None:
-            return await self.database.open("event_router", **options)
-        url = proxy.url(self.database.url("event_router"))
-        engine = await open_engine(url, owner="event_router", names=self.database.names, **options)
-        self._engines.append(engine)
-        return engine
+        return await self.database.open("event_router", proxy, **options)
 
     async def new_router(self, name: str = "default", engine: Engine | None = None, **options: Any) -> Router:
         router = Router(engine or await self.engine(), name, **options)
@@ -70,8 +59,16 @@ class Scene:
             await session.close()
         for router in self._routers:
             await router.close()
-        for engine in self._engines:
-            await engine.close()
+
+    @asynccontextmanager
+    async def without_right(self, verb: str, table: str) -> AsyncIterator[None]:
+        """Routers can't do this to the table. Only in an installation that may be damaged."""
+        names = self.database.names
+        quote = '"' if self.database.family == "postgresql" else "`"
+        right, group = f"{verb} ON {names.schema}.{table}", f"{quote}{names.group('event_router')}{quote}"
+        await self.sql(f"REVOKE {right} FROM {group}", role="admin")
+        yield
+        await self.sql(f"GRANT {right} TO {group}", role="admin")
 
     async def open_gates(self, worker: str = "default") -> None:
         have = {row["name"] for row in await self.sql("SELECT name FROM gates")}
@@ -82,22 +79,14 @@ class Scene:
         await self.sql(f"UPDATE gates SET is_open = {str(is_open).lower()} WHERE name = '{name}'")
 
     async def route(self, event_type: str = "*", **columns: object) -> int:
-        columns = {"event_type": event_type, "target": "webhook", **columns}
-        return await self._inserted("routes", columns)
+        return await insert(self.database, "routes", event_type=event_type, **{"target": "webhook", **columns})
 
     async def change_route(self, id: int, **columns: object) -> None:
-        changes = ", ".join(f"{name} = {_literal(value)}" for name, value in columns.items())
+        changes = ", ".join(f"{name} = {literal(value)}" for name, value in columns.items())
         await self.sql(f"UPDATE routes SET {changes} WHERE id = {id}")
 
     async def subscription(self, event_type: str = "*", **columns: object) -> int:
-        columns = {
-            "event_type": event_type,
-            "callback_url": "https://example.com/",
-            "active": True,
-            "verified": True,
-            **columns,
-        }
-        return await self._inserted("subscriptions", columns)
+        return await insert_subscription(self.database, event_type=event_type, **columns)
 
     async def subscriptions(self, count: int) -> None:
         values = ", ".join(["('*', 'https://example.com/', true, true)"] * count)
@@ -113,7 +102,7 @@ class Scene:
         return [row["id"] for row in await self.sql(f"SELECT id FROM events WHERE id > {before} ORDER BY id")]
 
     async def event(self, event_type: str = "order.paid", **columns: object) -> int:
-        return await self._inserted("events", {"event_type": event_type, "payload": "{}", **columns})
+        return await insert(self.database, "events", event_type=event_type, **{"payload": "{}", **columns})
 
     async def last_id(self) -> int:
         return int(await self.value("SELECT COALESCE(MAX(id), 0) FROM events"))
@@ -183,14 +172,3 @@ class Scene:
     async def holes(self, worker: str = "default") -> list[tuple[int, int]]:
         rows = await self.sql(f"SELECT lo, hi FROM route_holes WHERE worker_name = '{worker}' ORDER BY lo")
         return [(row["lo"], row["hi"]) for row in rows]
-
-    async def _inserted(self, table: str, columns: dict[str, object]) -> int:
-        values = ", ".join(_literal(value) for value in columns.values())
-        await self.sql(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})")
-        return int(await self.value(f"SELECT MAX(id) FROM {table}"))
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    return "'{}'".format(str(value).replace("'", "''"))

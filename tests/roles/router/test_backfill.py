@@ -22,7 +22,7 @@ async def replay(
 
 
 async def assert_adds_up(scene: Scene) -> None:
-    """DESIGN §8, reconcile: "sent × matched = sagas"."""
+    """As `reconcile` counts: what was sent, each as often as it matched, makes so many sagas."""
     sent = "status = 'sent' AND route_kind = 'webhook'"
     matched = await scene.value(f"SELECT COALESCE(SUM(matched), 0) FROM route_attempts WHERE {sent}")
     assert int(matched) == await scene.count("webhook_delivery_sagas")

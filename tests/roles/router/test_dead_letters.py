@@ -8,11 +8,10 @@ import pytest
 
 from tests.roles.router.scene import Scene
 from tests.support.fault_proxy import FaultProxy
-from tests.support.waiting import eventually
+from tests.support.locks import somebody_waits
+from tests.support.poison import plant
 from tidings.errors import GateClosed, NotFound, StatementDenied
 from tidings.roles.router.replay import Replayed, replay
-from tidings.roles.router.router import Router
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import EventNotRouted, Notice
 
 pytestmark = pytest.mark.slow
@@ -22,21 +21,7 @@ Refusal = Callable[[Scene, int], Awaitable[None]]
 
 
 async def refuse_by_trigger(scene: Scene, event: int) -> None:
-    if scene.database.family == "postgresql":
-        await scene.sql(
-            "CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-            f" IF NEW.event_id = {event} THEN RAISE EXCEPTION 'poison'; END IF; RETURN NEW; END $$"
-        )
-        await scene.sql(
-            "CREATE TRIGGER poison BEFORE INSERT ON webhook_delivery_sagas FOR EACH ROW"
-            " EXECUTE FUNCTION refuse_poison()"
-        )
-    else:
-        await scene.sql(
-            "CREATE TRIGGER poison BEFORE INSERT ON webhook_delivery_sagas FOR EACH ROW"
-            f" IF NEW.event_id = {event} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'poison'; END IF",
-            role="admin",
-        )
+    await plant(scene.database, "INSERT", "webhook_delivery_sagas", f"NEW.event_id = {event}")
 
 
 async def refuse_by_check(scene: Scene, event: int) -> None:
@@ -71,7 +56,7 @@ async def replayed(scene: Scene, id: int = 1) -> Replayed:
 
 @pytest.mark.parametrize("refuse", [refuse_by_trigger, refuse_by_check, refuse_tasks_by_check])
 async def test_one_bad_event_in_a_thousand_stops_none_of_the_others(
-    proxy: FaultProxy, breakable: Scene, refuse: Refusal
+    proxy: FaultProxy, breakable: Scene, told: list[Notice], refuse: Refusal
 ) -> None:
     """Seed 004: "one bad event cannot abort the batch; … recorded as a failed attempt and snapshotted"."""
     await breakable.subscription(event_domain="*")
@@ -82,9 +67,7 @@ async def test_one_bad_event_in_a_thousand_stops_none_of_the_others(
     await breakable.events(299)
     await refuse(breakable, bad)
     router = await breakable.new_router(engine=await breakable.engine(proxy))
-    notices: list[Notice] = []
-    with listening(notices.append):
-        done = await router.step()
+    done = await router.step()
     assert (done.read, done.sagas, done.counts["failed"]) == (1_000, 999, 1)
     assert bad not in {event for event, _ in await breakable.sagas()}
     failures = [one for one in await breakable.attempts() if one["event_id"] == bad]
@@ -92,8 +75,8 @@ async def test_one_bad_event_in_a_thousand_stops_none_of_the_others(
     (letter,) = await breakable.letters()
     assert (letter["event_id"], letter["worker_name"], letter["resolved_at"]) == (bad, "default", None)
     assert letter["idempotency_key"] == f"wrk:default:-:{bad}"
-    (told,) = [notice for notice in notices if isinstance(notice, EventNotRouted)]
-    assert (told.event_id, told.correlation_id, told.error) == (bad, "c-1", letter["error"])
+    (notice,) = [one for one in told if isinstance(one, EventNotRouted)]
+    assert (notice.event_id, notice.correlation_id, notice.error) == (bad, "c-1", letter["error"])
     await assert_whole(breakable, bad, letter["event_snapshot"])
     # Both passes, then two halves for each of the ten steps down to one of a thousand.
     assert len(proxy.seen) <= 2 * 15 + 2 * 10 * 6, proxy.seen
@@ -127,15 +110,11 @@ async def test_several_bad_events_are_all_found(breakable: Scene) -> None:
 async def test_a_missing_right_is_nobody_s_fault_and_sets_nothing_aside(breakable: Scene) -> None:
     await breakable.subscription()
     await breakable.events(5)
-    names = breakable.database.names
-    quote = '"' if breakable.database.family == "postgresql" else "`"
-    right = f"INSERT ON {names.schema}.webhook_delivery_sagas {{}} {quote}{names.group('event_router')}{quote}"
-    await breakable.sql(f"REVOKE {right.format('FROM')}", role="admin")
-    before = await breakable.everything()
-    with pytest.raises(StatementDenied):
-        await (await breakable.new_router()).step()
-    assert await breakable.everything() == before
-    await breakable.sql(f"GRANT {right.format('TO')}", role="admin")
+    async with breakable.without_right("INSERT", "webhook_delivery_sagas"):
+        before = await breakable.everything()
+        with pytest.raises(StatementDenied):
+            await (await breakable.new_router()).step()
+        assert await breakable.everything() == before
     await breakable.drain(await breakable.new_router())
     assert len(await breakable.sagas()) == 5
 
@@ -210,7 +189,7 @@ async def test_a_replay_waits_for_the_pass_that_is_under_way(one_refused: Scene)
     await pass_under_way.run("BEGIN")
     await pass_under_way.run("SELECT * FROM route_worker_cursors FOR UPDATE")
     replaying = asyncio.ensure_future(replayed(one_refused))
-    await asyncio.wait({replaying}, timeout=0.3)
+    await somebody_waits(one_refused.database)
     assert not replaying.done()
     await pass_under_way.run("COMMIT")
     assert (await replaying).is_resolved
@@ -257,12 +236,7 @@ async def test_the_router_can_delete_no_dead_letter(one_refused: Scene) -> None:
 async def test_a_running_router_goes_on_beside_bad_events(breakable: Scene) -> None:
     await breakable.subscription()
     await breakable.sql("ALTER TABLE webhook_delivery_sagas ADD CONSTRAINT poison CHECK (event_id % 10 <> 0)")
-    router: Router = await breakable.new_router(batch=25)
     for _ in range(4):
         await breakable.events(25)
-
-    async def is_idle() -> bool:
-        return not (await router.step()).did_work
-
-    await eventually(is_idle, what="the router to finish")
+    await breakable.drain(await breakable.new_router(batch=25))
     assert await breakable.statuses() == {"sent": 90, "failed": 10}

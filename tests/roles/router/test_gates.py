@@ -4,7 +4,6 @@ import pytest
 
 from tests.roles.router.scene import Scene
 from tidings.roles.router.passes import Outcome
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, RouterStopped, RouterWorking
 
 
@@ -49,32 +48,26 @@ async def test_an_open_gate_of_another_router_helps_nobody(waiting: Scene) -> No
     await assert_closed(waiting, "router:default")
 
 
-async def test_a_gate_that_opens_again_loses_nothing(waiting: Scene) -> None:
+async def test_a_gate_that_opens_again_loses_nothing(waiting: Scene, told: list[Notice]) -> None:
     await waiting.open_gates()
     await waiting.set_gate("routing", False)
-    notices: list[Notice] = []
-    with listening(notices.append):
-        await waiting.router.step()
-        await waiting.router.step()
-        await waiting.set_gate("routing", True)
-        await waiting.drain()
+    await waiting.router.step()
+    await waiting.router.step()
+    await waiting.set_gate("routing", True)
+    await waiting.drain()
     assert len(await waiting.sagas()) == 3
-    told = [type(notice) for notice in notices if isinstance(notice, RouterStopped | RouterWorking)]
-    assert told == [RouterStopped, RouterWorking]
+    changes = [type(notice) for notice in told if isinstance(notice, RouterStopped | RouterWorking)]
+    assert changes == [RouterStopped, RouterWorking]
 
 
 @pytest.mark.slow
 async def test_gates_that_cannot_be_read_are_closed(breakable: Scene) -> None:
-    """DESIGN §2: "missing or unreadable is closed, and a closed gate writes nothing at all"."""
+    """As those that are missing are."""
     await breakable.subscription()
     await breakable.events(3)
-    names = breakable.database.names
-    quote = '"' if breakable.database.family == "postgresql" else "`"
-    right = f"SELECT ON {names.schema}.gates {{}} {quote}{names.group('event_router')}{quote}"
-    await breakable.sql(f"REVOKE {right.format('FROM')}", role="admin")
-    breakable.router = await breakable.new_router()
-    await assert_closed(breakable, "can't be read")
-    await breakable.sql(f"GRANT {right.format('TO')}", role="admin")
+    async with breakable.without_right("SELECT", "gates"):
+        breakable.router = await breakable.new_router()
+        await assert_closed(breakable, "can't be read")
     breakable.router = await breakable.new_router()
     await breakable.drain()
     assert len(await breakable.sagas()) == 3

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.roles.router.scene import Scene
-from tests.support.waiting import eventually
+from tests.support.locks import somebody_waits
 from tidings.errors import NotFound
 from tidings.roles.router.passes import Outcome
 from tidings.roles.router.router import Router
@@ -30,7 +30,7 @@ async def test_of_two_instances_that_make_the_first_cursor_at_once_one_waits(sce
     await other.run("BEGIN")
     await other.run("INSERT INTO route_worker_cursors (worker_name, event_domain) VALUES ('default', '*')")
     step = asyncio.ensure_future(scene.router.step())
-    await asyncio.wait({step}, timeout=0.2)
+    await somebody_waits(scene.database)
     await other.run("COMMIT")
     assert (await step).outcome is Outcome.BUSY
     await scene.events(1)
@@ -50,14 +50,10 @@ async def test_two_instances_at_once_double_nothing(scene: Scene) -> None:
     routers = [await scene.new_router(batch=200) for _ in range(2)]
 
     async def work(router: Router) -> int:
-        async def is_all_done() -> bool:
-            done = await router.step()
-            read.append(done.read)
-            return done.outcome is Outcome.IDLE
-
-        read: list[int] = []
-        await eventually(is_all_done, timeout=60, what="everything to be routed")
-        return sum(read)
+        read = 0
+        while (done := await router.step()).outcome is not Outcome.IDLE:
+            read += done.read
+        return read
 
     read = await asyncio.gather(*map(work, routers))
     assert sum(read) == 5_000
@@ -124,7 +120,7 @@ async def test_a_router_takes_its_domain_over_where_the_other_one_stands_with_th
 
 @pytest.mark.slow
 async def test_every_domain_is_routed_exactly_once_while_routers_are_added(scene: Scene) -> None:
-    """DESIGN §4: "Each domain has one router; `*` means every domain that no other names"."""
+    """Each domain has one router; `*` means every domain that no other names."""
     route_admin = await scene.database.open("route_admin")
     routers = {"default": await scene.new_router(batch=7)}
     for name in ("billing", "shop"):

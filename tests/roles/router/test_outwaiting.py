@@ -17,10 +17,10 @@ async def writers_taking_turns(scene: Scene) -> AsyncIterator[None]:
     """One of two transactions is always open."""
     sessions = [await scene.session(), await scene.session()]
     insert = "INSERT INTO events (event_type, payload) VALUES ('order.paid', '{}')"
+    await sessions[0].run("BEGIN")
+    await sessions[0].run(insert)
 
     async def write() -> None:
-        await sessions[0].run("BEGIN")
-        await sessions[0].run(insert)
         while True:
             for ending, beginning in ((0, 1), (1, 0)):
                 await sessions[beginning].run("BEGIN")
@@ -29,7 +29,6 @@ async def writers_taking_turns(scene: Scene) -> AsyncIterator[None]:
                 await pause(0.01)
 
     writing = asyncio.ensure_future(write())
-    await pause(0.05)
     yield
     writing.cancel()
     await asyncio.wait({writing})

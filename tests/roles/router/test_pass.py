@@ -30,7 +30,7 @@ async def test_the_very_first_pass_routes_too(scene: Scene) -> None:
 
 
 async def test_webhooks_and_each_type_of_task_are_decided_by_themselves(scene: Scene) -> None:
-    """DESIGN §4: "the most specific webhook route, and for each task_biz_type the most specific task route"."""
+    """The most specific webhook route counts, and for each task_biz_type the most specific task route."""
     subscription = await scene.subscription()
     await scene.route(target="task", task_biz_type="MAIL")
     mail = await scene.route("order.*", target="task", task_biz_type="MAIL")
@@ -161,7 +161,6 @@ async def test_a_pass_that_finds_nothing_writes_nothing(scene: Scene) -> None:
 
 
 async def test_a_batch_ends_before_it_plans_more_sagas_than_it_may(scene: Scene) -> None:
-    """DESIGN §4: "A batch ends at 5,000 planned sagas."."""
     await scene.subscriptions(4)
     await scene.events(6)
     router = await scene.new_router(fan_out=10)
@@ -209,7 +208,7 @@ async def test_late_events_count_in_the_bound_of_a_batch(scene: Scene) -> None:
 
 
 async def test_configuration_is_read_again_when_it_has_changed_and_only_then(proxy: FaultProxy, scene: Scene) -> None:
-    """DESIGN §4: "cached and reloaded when the one-row config_version, read in the same transaction, has changed"."""
+    """It is kept until config_version, which is read in the same transaction, has changed."""
     router = await scene.new_router(engine=await scene.engine(proxy))
 
     async def reads() -> tuple[int, int]:

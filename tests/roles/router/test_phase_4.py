@@ -33,7 +33,7 @@ async def test_a_router_in_the_background_routes_events_as_they_come(
 
 @pytest.mark.slow
 async def test_a_pass_can_be_called_by_those_who_schedule_it(scene: Scene, tmp_path: Path) -> None:
-    """Seed 004: "not a daemon — invoked"; §4: `tidings run router --once`."""
+    """Seed 004: "not a daemon — invoked": `tidings run router --once`."""
     await scene.subscription()
     await scene.drain()
     await scene.events(2)

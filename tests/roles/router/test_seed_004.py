@@ -9,13 +9,10 @@ import pytest
 from tests.roles.router.scene import Scene
 from tests.support.commands import run
 from tests.support.database import Database
-from tests.support.sessions import connect
 from tidings.errors import StatementFailed
-from tidings.flow import OWNER
+from tidings.roles.router.passes import Outcome
 from tidings.roles.router.replay import replay
-from tidings.roles.router.router import Outcome, Router
 from tidings.roles.routes import routers as admin
-from tidings.tables import tables_of
 
 pytestmark = pytest.mark.slow
 
@@ -54,9 +51,8 @@ async def test_a_pass_takes_no_more_events_than_its_batch_and_the_next_one_goes_
     """Seed 004: "fn_iu_route_worker_run(p_worker_name, p_batch_limit) — one transactional pass"."""
     await scene.drain()
     events = await scene.events(5)
-    router = Router(await scene.database.open("event_router"), batch=2)
+    router = await scene.new_router(batch=2)
     read = [(await router.step()).read for _ in range(4)]
-    await router.close()
     assert read == [2, 2, 1, 0]
     assert [attempt["event_id"] for attempt in await scene.attempts()] == events
 
@@ -65,16 +61,14 @@ async def test_each_router_has_one_row_with_its_own_domain_and_place(scene: Scen
     """Seed 004: "one row per named worker", "event_domain scope"; "it must track its own position"."""
     await scene.drain()
     await admin.add(await scene.database.open("route_admin"), "billing", "billing", "test")
-    await scene.sql("INSERT INTO gates (name, is_open) VALUES ('router:billing', true)")
+    await scene.open_gates("billing")
     (ours,) = await scene.events(1)
     (theirs,) = await scene.events(1, domain="billing")
     await scene.drain()
     assert [attempt["event_id"] for attempt in await scene.attempts()] == [ours]
     assert (await scene.cursor())["position"] == theirs
     assert (await scene.cursor("billing"))["position"] == 0
-    billing = Router(await scene.database.open("event_router"), "billing")
-    await scene.drain(billing)
-    await billing.close()
+    await scene.drain(await scene.new_router("billing"))
     assert [(a["event_id"], a["worker_name"]) for a in await scene.attempts()] == [
         (ours, "default"),
         (theirs, "billing"),
@@ -104,9 +98,7 @@ async def test_a_second_run_reads_nothing_that_was_passed(scene: Scene) -> None:
     """Seed 004: "Cursor — a re-run reads nothing already passed."."""
     await scene.events(3)
     await scene.drain()
-    again = Router(await scene.database.open("event_router"))
-    done = await again.step()
-    await again.close()
+    done = await (await scene.new_router()).step()
     assert (done.outcome, done.read) == (Outcome.IDLE, 0)
     assert await scene.count("route_attempts") == 3
 
@@ -128,13 +120,10 @@ async def test_rows_of_the_log_that_somebody_has_locked_are_routed_all_the_same(
     await scene.route("*", target="task", task_biz_type="REPORT")
     await scene.drain()
     events = await scene.events(3)
-    other = await connect(scene.database.url(OWNER))
-    try:
-        await other.run("BEGIN")
-        await other.run("SELECT id FROM events FOR UPDATE")
-        await scene.drain()
-    finally:
-        await other.close()
+    other = await scene.session()
+    await other.run("BEGIN")
+    await other.run("SELECT id FROM events FOR UPDATE")
+    await scene.drain()
     assert [event for event, _ in await scene.sagas()] == events
     assert await scene.count("sys_pending_tasks") == 3
 
@@ -142,16 +131,11 @@ async def test_rows_of_the_log_that_somebody_has_locked_are_routed_all_the_same(
 async def test_the_position_never_goes_back_for_what_was_committed_late(scene: Scene) -> None:
     """Seed 004: "The keyset cursor advances monotonically." What comes late is routed without moving it."""
     await scene.drain()
-    producer = await connect(scene.database.url("event_ingest_writer"))
-    try:
-        await producer.run("BEGIN")
-        await producer.run("INSERT INTO events (event_type, payload) VALUES ('late', '{}')")
-        (seen,) = await scene.events(1)
-        await scene.drain()
-        before = (await scene.cursor())["position"]
-        await producer.run("COMMIT")
-    finally:
-        await producer.close()
+    late = await scene.late_writer()
+    (seen,) = await scene.events(1)
+    await scene.drain()
+    before = (await scene.cursor())["position"]
+    await late.run("COMMIT")
     done = await scene.router.step()
     assert (done.read, done.late) == (1, 1)
     assert before == (await scene.cursor())["position"] == seen
@@ -186,7 +170,7 @@ async def test_a_dead_letter_is_replayed_from_its_snapshot_when_the_log_is_gone(
     assert {**snapshot, "payload": 0, "created_at": 0} == {**poisoned, "payload": 0, "created_at": 0}
     await lose_the_log(breakable)
     assert await logged(breakable) == []
-    done = await replay(await breakable.database.open("event_router"), letter["id"], "test")
+    done = await replay(await breakable.engine(), letter["id"], "test")
     assert (done.statuses, done.is_resolved) == (("sent",), True)
     assert await breakable.sagas() == [(poisoned["id"], subscription)]
 
@@ -206,7 +190,7 @@ async def test_a_migration_opens_no_gate(throwaway: Database) -> None:
 
 
 async def test_each_decision_is_written_down_once(bare: Scene) -> None:
-    """Seed 004: "write exactly one iu_route_attempt: dry_run … / disabled / skipped"; §4: for each decision."""
+    """Seed 004: "write exactly one iu_route_attempt: dry_run … / disabled / skipped", for each decision."""
     await bare.open_gates()
     await bare.subscription()
     await bare.route("dry", dry_run=True)
@@ -232,7 +216,7 @@ async def test_the_same_attempt_can_not_be_stored_twice(scene: Scene) -> None:
     """Seed 004: "UNIQUE (idempotency_key, attempt_no)", whoever writes."""
     text = "INSERT INTO route_attempts (event_id, worker_name, idempotency_key, attempt_no, status) VALUES "
     await scene.sql(text + "(1, 'w', 'k', 1, 'skipped'), (1, 'w', 'k', 2, 'skipped')")
-    with pytest.raises(StatementFailed):
+    with pytest.raises(StatementFailed, match=r"(?i)duplicate"):
         await scene.sql(text + "(1, 'w', 'k', 2, 'sent')")
 
 
@@ -240,23 +224,17 @@ async def test_a_key_has_one_dead_letter(scene: Scene) -> None:
     """Seed 004: "idempotency_key UNIQUE", whoever writes."""
     text = "INSERT INTO route_dead_letters (event_id, worker_name, idempotency_key, event_snapshot, error) VALUES "
     await scene.sql(text + "(1, 'w', 'k', '{}', '')")
-    with pytest.raises(StatementFailed):
+    with pytest.raises(StatementFailed, match=r"(?i)duplicate"):
         await scene.sql(text + "(2, 'w', 'k', '{}', '')")
 
 
-@pytest.mark.slow
 async def test_doctor_looks_and_changes_nothing(breakable: Scene, tmp_path: Path) -> None:
     """Seed 004, Files: "read-only verify"."""
     await breakable.subscription()
     await bury_one(breakable)
-    before = await contents(breakable)
+    before = await breakable.everything()
     run("doctor", cwd=tmp_path, exit=1, **breakable.database.environment())
-    assert await contents(breakable) == before
-
-
-async def contents(scene: Scene) -> dict[str, list[dict[str, Any]]]:
-    tables = tables_of(scene.database.family)
-    return {table: [dict(row) for row in await scene.sql(f"SELECT * FROM {table} ORDER BY 1")] for table in tables}
+    assert await breakable.everything() == before
 
 
 async def bury_one(scene: Scene) -> None:

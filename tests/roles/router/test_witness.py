@@ -5,7 +5,6 @@ import pytest
 from tests.roles.router.scene import Scene
 from tests.support.fault_proxy import CUT, Fault, FaultProxy
 from tests.support.waiting import eventually
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, WritersUnknown
 
 pytestmark = pytest.mark.slow
@@ -29,7 +28,7 @@ async def kill_routers(scene: Scene) -> None:
 
 
 async def test_lists_of_writers_are_void_when_their_connection_is_lost(scene: Scene) -> None:
-    """`notes/holes.md`, rule 3: names mean nothing across a restart of the server."""
+    """Names mean nothing across a restart of the server."""
     listed = await scene.late_writer()
     await scene.event()
     await scene.drain()
@@ -51,7 +50,9 @@ async def test_lists_of_writers_are_void_when_their_connection_is_lost(scene: Sc
     await eventually(is_closed, what="the holes to close")
 
 
-async def test_an_error_in_the_look_drops_no_hole_and_stops_no_event(proxy: FaultProxy, scene: Scene) -> None:
+async def test_an_error_in_the_look_drops_no_hole_and_stops_no_event(
+    proxy: FaultProxy, scene: Scene, told: list[Notice]
+) -> None:
     router = await scene.new_router(engine=await scene.engine(proxy))
     rolled_back = await scene.late_writer()
     late = await scene.late_writer()
@@ -61,10 +62,8 @@ async def test_an_error_in_the_look_drops_no_hole_and_stops_no_event(proxy: Faul
     await late.run("COMMIT")
     new = await scene.event()
     proxy.arm(Fault("router.present_writers", CUT))
-    notices: list[Notice] = []
-    with listening(notices.append):
-        await router.step()
-    assert [type(notice) for notice in notices if isinstance(notice, WritersUnknown)] == [WritersUnknown]
+    await router.step()
+    assert [type(notice) for notice in told if isinstance(notice, WritersUnknown)] == [WritersUnknown]
     # What arrived late is seen, who wrote it or not.
     assert {2, new} <= {one["event_id"] for one in await scene.attempts()}
     assert await scene.holes() == [(1, 1)]
