@@ -9,7 +9,9 @@ from typing import Any
 
 from tests.support.at_work import at_work
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.receiver import Receiver
+from tests.support.rows import insert_subscription
 from tests.support.waiting import eventually
 from tidings.courier import Courier, Guard
 from tidings.db.engine import Engine
@@ -22,9 +24,8 @@ SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 SECOND_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-def loopback_courier(kind: type[Courier] = Courier, **options: Any) -> Courier:
-    guard = Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"])
-    return kind(guard, **options)
+def loopback_courier(kind: type[Courier] = Courier) -> Courier:
+    return kind(Guard(allow_networks=[ip_network("127.0.0.0/8")], allow_http_hosts=["127.0.0.1"]))
 
 
 @dataclass
@@ -39,16 +40,7 @@ class Scene:
         return await self.database.sql(text)
 
     async def subscription(self, path: str = "/", secret: str = SECRET, **columns: object) -> int:
-        given = {
-            "event_type": "*",
-            "callback_url": self.receiver.url(path),
-            "active": True,
-            "verified": True,
-            **columns,
-        }
-        values = ", ".join(_literal(value) for value in given.values())
-        await self.sql(f"INSERT INTO subscriptions ({', '.join(given)}) VALUES ({values})")
-        made = int(await self.database.value("SELECT MAX(id) FROM subscriptions"))
+        made = await insert_subscription(self.database, callback_url=self.receiver.url(path), **columns)
         await self.set_secrets(made, (secret, 0, 0))
         return made
 
@@ -61,40 +53,38 @@ class Scene:
             )
             for text, ago, overlap in secrets
         )
-        literal = f"'\\x{column.hex()}'" if self.database.family == "postgresql" else f"x'{column.hex()}'"
+        literal = Words(self.database).binary(column)
         await self.sql(f"UPDATE subscriptions SET secrets = {literal} WHERE id = {subscription}")
 
     async def jobs(
         self, subscription: int, count: int = 1, payload: str = "{}", attempt_no: int = 1, ready_since: float = 0
     ) -> list[int]:
         """Events, their sagas in progress, and a job for each."""
-        events = await self._new("events", f"('order.paid', '{payload}')", count, "event_type, payload")
+        before = await self.database.value("SELECT COALESCE(MAX(id), 0) FROM events")
+        values = ", ".join([f"('order.paid', '{payload}')"] * count)
+        await self.sql(f"INSERT INTO events (event_type, payload) VALUES {values}")
         await self.sql(
             "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, correlation_id, status)"
-            f" SELECT id, {subscription}, correlation_id, 'InProgress' FROM events WHERE id >= {events[0]} ORDER BY id"
+            f" SELECT id, {subscription}, correlation_id, 'InProgress' FROM events WHERE id > {before} ORDER BY id"
         )
-        before = await self.database.value("SELECT COALESCE(MAX(id), 0) FROM webhook_delivery_jobs")
         await self.sql(
             "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_at, attempt_no, lease_until)"
-            f" SELECT id, subscription_id, next_attempt_at, {attempt_no}, created_at {self._shifted(ready_since)}"
-            " FROM webhook_delivery_sagas"
-            f" WHERE event_id >= {events[0]} ORDER BY id"
+            f" SELECT id, subscription_id, next_attempt_at, {attempt_no}, {self._before_it_was_made(ready_since)}"
+            f" FROM webhook_delivery_sagas WHERE event_id > {before} ORDER BY id"
         )
-        return [
-            row["id"] for row in await self.sql(f"SELECT id FROM webhook_delivery_jobs WHERE id > {before} ORDER BY id")
-        ]
+        rows = await self.sql(
+            "SELECT j.id FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id"
+            f" WHERE s.event_id > {before} ORDER BY j.id"
+        )
+        return [row["id"] for row in rows]
 
     async def ready_since(self, job: int, seconds: float) -> None:
         """It may be leased since so long, or from so long from now on if that is negative."""
-        await self.sql(
-            f"UPDATE webhook_delivery_jobs SET lease_until = created_at {self._shifted(seconds)} WHERE id = {job}"
-        )
+        since = self._before_it_was_made(seconds)
+        await self.sql(f"UPDATE webhook_delivery_jobs SET lease_until = {since} WHERE id = {job}")
 
-    def _shifted(self, seconds: float) -> str:
-        sign, microseconds = ("-" if seconds >= 0 else "+"), abs(round(seconds * 1_000_000))
-        if self.database.family == "postgresql":
-            return f"{sign} interval '{microseconds} microseconds'"
-        return f"{sign} INTERVAL {microseconds} MICROSECOND"
+    def _before_it_was_made(self, seconds: float) -> str:
+        return Words(self.database).later("created_at", round(-seconds * 1_000_000), "microsecond")
 
     async def reset(self, job: int) -> None:
         """As the cleaner does when a lease has expired."""
@@ -132,24 +122,20 @@ class Scene:
         while self.couriers:
             await self.couriers.pop().close()
 
+    def hang_up(self) -> None:
+        """The receiver breaks off whatever hangs, and answers from now on."""
+        self.receiver._answers.clear()
+        for connection in self.receiver._connections:
+            connection.cancel()
+
     def working(self, *workers: Worker) -> AbstractAsyncContextManager[None]:
         return at_work("worker", *workers)
 
-    async def finished(self, jobs: Sequence[int], timeout: float = 20) -> None:
+    async def finished(self, jobs: Sequence[int]) -> None:
         async def is_so() -> bool:
             ids = ", ".join(map(str, jobs))
             finished = f"status IN ('Completed', 'Failed') AND id IN ({ids})"
-            return await self.database.value(f"SELECT COUNT(*) FROM webhook_delivery_jobs WHERE {finished}") == len(
-                jobs
-            )
+            count = await self.database.value(f"SELECT COUNT(*) FROM webhook_delivery_jobs WHERE {finished}")
+            return bool(count == len(jobs))
 
-        await eventually(is_so, timeout, "the jobs to be finished")
-
-    async def _new(self, table: str, values: str, count: int, columns: str) -> list[int]:
-        before = await self.database.value(f"SELECT COALESCE(MAX(id), 0) FROM {table}")
-        await self.sql(f"INSERT INTO {table} ({columns}) VALUES {', '.join([values] * count)}")
-        return [row["id"] for row in await self.sql(f"SELECT id FROM {table} WHERE id > {before} ORDER BY id")]
-
-
-def _literal(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
+        await eventually(is_so, 20, "the jobs to be finished")
