@@ -8,6 +8,7 @@ import pytest
 
 from tests.roles.task_worker.scene import Scene
 from tests.support.database import Database
+from tests.support.fault_proxy import CUT, Fault, FaultProxy
 from tidings.roles.rescuer.rescuer import Rescued, Rescuer
 from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, TaskGivenUp, TaskRescued
@@ -27,9 +28,9 @@ def told() -> Iterator[list[Notice]]:
         yield heard
 
 
-async def rescuer(scene: Scene, **options: Any) -> Rescuer:
+async def rescuer(scene: Scene, through: FaultProxy | None = None, **options: Any) -> Rescuer:
     given = {"every": 0.0, "patience": 0.0, **options}
-    return Rescuer(await scene.database.open("task_rescuer"), TEN_MINUTES, **given)
+    return Rescuer(await scene.database.open("task_rescuer", through), TEN_MINUTES, **given)
 
 
 async def test_a_silent_task_is_tried_again_at_once_and_has_used_up_a_retry(scene: Scene, told: list[Notice]) -> None:
@@ -79,8 +80,7 @@ async def test_only_running_tasks_are_rescued(scene: Scene, status: int) -> None
 async def test_a_type_may_have_a_timeout_of_its_own(scene: Scene) -> None:
     (short,), (long,), (usual,) = [await scene.submit(kind, status=1) for kind in ("SHORT", "LONG", "USUAL")]
     await scene.grow_silent(short, long, usual, seconds=700)
-    engine = await scene.database.open("task_rescuer")
-    one = Rescuer(engine, TEN_MINUTES, {"SHORT": 60, "LONG": 3600, "SAME": 600}, every=0, patience=0)
+    one = await rescuer(scene, of_types={"SHORT": 60, "LONG": 3600, "SAME": 600})
     assert (await one.step()).tasks == 2
     assert [(await scene.task(task))["status"] for task in (short, long, usual)] == [3, 1, 3]
     (young,) = await scene.submit("SHORT", status=1)
@@ -91,10 +91,9 @@ async def test_a_type_may_have_a_timeout_of_its_own(scene: Scene) -> None:
 async def test_any_number_of_rescuers_rescue_each_task_once(scene: Scene, told: list[Notice]) -> None:
     tasks = await scene.submit(count=300, status=1, version=1)
     await scene.grow_silent(*tasks)
-    rescuers = [await rescuer(scene) for _ in range(5)]
+    rescuers = [await rescuer(scene, batch=40) for _ in range(5)]
 
     async def rescue_all(one: Rescuer) -> int:
-        one._batch = 40
         found = 0
         while done := (await one.step()).tasks:
             found += done
@@ -115,10 +114,24 @@ async def test_it_comes_round_every_so_often_and_not_in_between(scene: Scene) ->
     assert (await scene.task(task))["status"] == 1
 
 
-async def test_it_lets_workers_speak_first_when_the_database_comes_back(scene: Scene) -> None:
+async def test_it_lets_workers_speak_first_after_it_connected(scene: Scene) -> None:
     (task,) = await scene.submit(status=1)
     await scene.grow_silent(task)
     one = await rescuer(scene, patience=3600)
     assert await one.step() == Rescued()
     assert await one.step() == Rescued()
+    assert (await scene.task(task))["status"] == 1
+
+
+@pytest.mark.parametrize("statement", ["task_rescuer.begin", "rescuer.silent_tasks"])
+async def test_it_lets_workers_speak_first_when_the_database_comes_back(
+    scene: Scene, proxy: FaultProxy, statement: str
+) -> None:
+    one = await rescuer(scene, through=proxy, patience=3600)
+    one._engine.connected_at -= 7200
+    (task,) = await scene.submit(status=1)
+    await scene.grow_silent(task)
+    proxy.arm(Fault(statement, CUT))
+    assert await one.step() == Rescued()
+    assert len(proxy.fired) == 1
     assert (await scene.task(task))["status"] == 1
