@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
 from tests.support.database import Database
 from tests.support.queue import Queue
 from tidings.model.task import TaskStatus
@@ -24,11 +22,6 @@ async def walked(look: Callable[[Any, int, Place | None], Awaitable[Page]], filt
         if page.next is None:
             return found, pages
         page, pages = await look(filter, LIMIT, page.next), pages + 1
-
-
-@pytest.fixture
-def queue(engine: Database) -> Queue:
-    return Queue(engine)
 
 
 async def test_a_rare_task_behind_many_others_is_found_on_a_later_page(queue: Queue, engine: Database) -> None:

@@ -15,8 +15,7 @@ def ids(rows: Sequence[Shown]) -> list[int]:
     return [row["id"] for row in rows]
 
 
-async def test_the_queue_is_listed_newest_first_by_status_and_by_type(engine: Database) -> None:
-    queue = Queue(engine)
+async def test_the_queue_is_listed_newest_first_by_status_and_by_type(queue: Queue, engine: Database) -> None:
     mails = await queue.add(3, next_run_time="'2026-01-02'")
     urgent = await queue.add(1, next_run_time="'2026-01-02'", priority="1")
     early = await queue.add(1, biz_type="'REPORT'", next_run_time="'2026-01-01'")
@@ -38,8 +37,7 @@ async def test_the_queue_is_listed_newest_first_by_status_and_by_type(engine: Da
     await TaskObserver.step(await engine.open("observer"), look)
 
 
-async def test_the_history_is_listed_newest_first_and_by_type(engine: Database) -> None:
-    queue = Queue(engine)
+async def test_the_history_is_listed_newest_first_and_by_type(queue: Queue, engine: Database) -> None:
     old = []
     for key in ("b", "a", "a"):
         old += await queue.ended(biz_key=f"'{key}'")

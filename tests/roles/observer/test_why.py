@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.roles.observer.world import TWO_ATTEMPTS, World
+from tests.roles.observer.world import ONE_ATTEMPT, TWO_ATTEMPTS, World
 from tests.support.commands import run
 from tests.support.database import Database
 from tests.support.sessions import connect
@@ -49,14 +49,14 @@ async def gone(world: World, process: str) -> None:
     await world.sql(f"DELETE FROM worker_presence WHERE process = '{process}'")
 
 
-async def test_an_event_that_no_router_covers(world: World) -> None:
+async def test_it_says_that_no_router_covers_an_event(world: World) -> None:
     await world.publish()
     text = await told(world, "event:1")
     assert "has not been routed yet" in text
     assert "No router covers the domain default. tidings routers add" in text
 
 
-async def test_an_event_before_a_closed_gate(world: World) -> None:
+async def test_it_names_the_gate_that_is_closed_and_who_closed_it(world: World) -> None:
     await world.route()
     await world.sql(
         "UPDATE gates SET is_open = false, reason = 'a flood', changed_by = 'cli:eve' WHERE name = 'routing'"
@@ -67,7 +67,7 @@ async def test_an_event_before_a_closed_gate(world: World) -> None:
     assert any(reason.since for reason in answer.reasons if "gate" in reason.text)
 
 
-async def test_an_event_that_its_router_has_not_come_to(world: World) -> None:
+async def test_it_says_how_far_the_router_has_come_and_whether_one_runs(world: World) -> None:
     await world.publish()
     await world.route()
     await world.publish()
@@ -76,14 +76,14 @@ async def test_an_event_that_its_router_has_not_come_to(world: World) -> None:
     assert "No router is running. tidings run router" in await told(world, "event:2")
 
 
-async def test_an_event_that_no_route_matches(world: World) -> None:
+async def test_it_says_that_no_route_matched(world: World) -> None:
     await world.sql("DELETE FROM routes")
     await world.publish()
     await world.route()
     assert "No route matched it. tidings routes add --type order.paid" in await told(world, "event:1")
 
 
-async def test_an_event_that_nobody_was_ready_for(world: World) -> None:
+async def test_it_names_the_subscriptions_that_were_left_out(world: World) -> None:
     await world.sql("UPDATE subscriptions SET verified = false")
     await world.publish()
     await world.route()
@@ -92,7 +92,7 @@ async def test_an_event_that_nobody_was_ready_for(world: World) -> None:
     assert "tidings subscriptions replay" in text
 
 
-async def test_an_event_in_a_dry_run_and_on_a_route_that_is_off(world: World) -> None:
+async def test_it_tells_a_dry_run_from_a_route_that_is_off(world: World) -> None:
     await world.sql("UPDATE routes SET dry_run = true")
     await world.publish()
     await world.route()
@@ -103,7 +103,7 @@ async def test_an_event_in_a_dry_run_and_on_a_route_that_is_off(world: World) ->
     assert "is switched off" in await told(world, "event:2")
 
 
-async def test_an_event_whose_transaction_is_still_open(world: World) -> None:
+async def test_it_says_that_a_transaction_may_still_bring_the_event(world: World) -> None:
     producer = await connect(world.database.url(OWNER))
     await producer.run("BEGIN")
     await producer.run("INSERT INTO events (event_type, payload) VALUES ('a', '{}')")
@@ -115,7 +115,7 @@ async def test_an_event_whose_transaction_is_still_open(world: World) -> None:
     assert "nobody has committed one" in await told(world, "event:99")
 
 
-async def test_a_delivery_from_its_start_to_its_end(world: World) -> None:
+async def test_it_follows_a_delivery_from_its_start_to_its_end(world: World) -> None:
     await world.publish()
     await world.route()
     assert "It is due." in await told(world, "saga:1")
@@ -144,8 +144,8 @@ async def test_a_delivery_from_its_start_to_its_end(world: World) -> None:
     assert "1 of its 2 deliveries are not over yet." in await told(world, "event:1")
 
 
-async def test_a_delivery_that_was_given_up_and_requeued(world: World) -> None:
-    world.policy = world.policy.__class__(1, world.policy.backoff)
+async def test_it_says_why_a_delivery_was_given_up_and_that_it_was_requeued(world: World) -> None:
+    world.policy = ONE_ATTEMPT
     await world.deliver(1)
     answer = await asked(world, "saga:2")
     assert (answer.headline, answer.is_over) == ("Given up to subscription 2: http_503.", True)
@@ -155,7 +155,7 @@ async def test_a_delivery_that_was_given_up_and_requeued(world: World) -> None:
     assert "It was requeued as saga 3." in await told(world, "saga:2")
 
 
-async def test_a_delivery_of_a_paused_subscription(world: World) -> None:
+async def test_it_says_who_paused_the_subscription_of_a_delivery(world: World) -> None:
     await actions.pause(await world.database.open("subscription_admin"), 1, actor="cli:ann")
     await world.publish()
     await world.route()
@@ -166,7 +166,7 @@ async def test_a_delivery_of_a_paused_subscription(world: World) -> None:
     assert held.since <= datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=5)
 
 
-async def test_a_task_from_its_start_to_its_end(world: World) -> None:
+async def test_it_follows_a_task_from_its_start_to_its_end(world: World) -> None:
     await world.sql("INSERT INTO sys_pending_tasks (biz_type, biz_key) VALUES ('MAIL', '1')")
     text = await told(world, "task:1")
     assert "Waits to be run: MAIL." in text
@@ -202,7 +202,7 @@ async def test_a_subject_that_is_none_is_refused(world: World, subject: str) -> 
         await asked(world, subject)
 
 
-async def test_a_saga_that_is_not_there(world: World) -> None:
+async def test_a_saga_that_is_not_there_is_not_found(world: World) -> None:
     with pytest.raises(NotFound, match="There is no saga 5"):
         await asked(world, "saga:5")
 

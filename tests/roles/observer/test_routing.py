@@ -9,6 +9,8 @@ import pytest
 
 from tests.roles.routes.scene import ACTOR, make_hole, make_router, publish, stored, webhook
 from tests.support.database import Database
+from tests.support.engine_words import Words
+from tests.support.rows import insert
 from tidings.db.operations import Operations
 from tidings.db.statements import Statement
 from tidings.db.transaction import Transaction
@@ -36,9 +38,8 @@ def ids(page: Page) -> list[int]:
 
 
 async def insert_event(engine: Database, created_at: str = "2026-01-01 00:00:00", **values: Any) -> None:
-    row = {"event_type": "order.paid", "payload": '{"a": 1}', "created_at": created_at, **values}
-    names, texts = ", ".join(row), ", ".join(f"'{value}'" for value in row.values())
-    await engine.sql(f"INSERT INTO events ({names}) VALUES ({texts})", role="admin")
+    usual = {"event_type": "order.paid", "payload": '{"a": 1}'}
+    await insert(engine, "events", created_at=created_at, **{**usual, **values})
 
 
 async def test_routes_come_in_pages_in_the_order_in_which_they_were_made(engine: Database) -> None:
@@ -97,7 +98,7 @@ async def test_events_come_newest_first_in_pages_without_payload(engine: Databas
     assert ids(await search(engine, lambda searcher: searcher.page(EventFilter(), 2, first.next))) == [log[0]["id"]]
 
 
-async def test_events_of_one_type(engine: Database) -> None:
+async def test_events_of_one_type_come_newest_first_in_pages(engine: Database) -> None:
     for event_type in ("a", "b", "a", "a"):
         await insert_event(engine, event_type=event_type)
     of_type = EventFilter(event_type="a")
@@ -106,7 +107,7 @@ async def test_events_of_one_type(engine: Database) -> None:
     assert ids(await search(engine, lambda searcher: searcher.page(of_type, 2, first.next))) == [1]
 
 
-async def test_events_of_a_span_of_time_in_pages_also_where_many_are_of_the_same_moment(engine: Database) -> None:
+async def test_events_of_a_span_of_time_come_in_pages_also_where_many_are_of_the_same_moment(engine: Database) -> None:
     moments = ["00:00:01", "00:00:03", "00:00:02", "00:00:02", "00:00:02", "00:00:04"]
     for moment in moments:
         await insert_event(engine, f"2026-01-01 {moment}")
@@ -189,12 +190,6 @@ async def test_a_transaction_that_may_still_bring_events_is_seen(engine: Databas
     assert len(await stored(engine, "events")) == 1
 
 
-FILL = {
-    "postgresql": "INSERT INTO events (event_type, payload, created_at) SELECT 't' || (n % 20), '1',"
-    " timestamptz '2026-01-01' + n * interval '1 second' FROM generate_series(1, 20000) n",
-    "mysql": "INSERT INTO events (event_type, payload, created_at) SELECT CONCAT('t', seq % 20), '1',"
-    " '2026-01-01' + INTERVAL seq SECOND FROM seq_1_to_20000",
-}
 READ_ROWS = {
     "postgresql": "SELECT coalesce(seq_scan, 0) AS scans FROM pg_stat_xact_user_tables"
     " WHERE relid = 'events'::regclass",
@@ -204,7 +199,12 @@ READ_ROWS = {
 
 @pytest.mark.slow
 async def test_no_list_of_events_walks_through_the_table(engine: Database) -> None:
-    await engine.sql(FILL[engine.family], role="admin")
+    words = Words(engine)
+    await engine.sql(
+        "INSERT INTO events (event_type, payload, created_at)"
+        f" SELECT CONCAT('t', seq % 20), '1', {words.later(words.moment('2026-01-01'), 'seq')}"
+        f" FROM {words.numbers(20_000)}"
+    )
     moment = datetime.datetime(2026, 1, 1, 3, tzinfo=datetime.UTC)
     since = EventFilter(since=moment)
 
