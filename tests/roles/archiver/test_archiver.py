@@ -7,19 +7,14 @@ from typing import Any
 import pytest
 
 from tests.support.database import Database
+from tests.support.engine_words import Words
 from tests.support.queue import HISTORY, TASKS, Queue
 from tests.support.sessions import connect
 from tidings.errors import StatementDenied
 from tidings.roles.archiver.archiver import Archived, Archiver
-from tidings.telemetry.bus import listening
 from tidings.telemetry.notices import Notice, RowSetAside, TasksArchived
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def queue(engine: Database) -> Queue:
-    return Queue(engine)
 
 
 async def archiver(queue: Queue, archive_after: float = DAY, **options: Any) -> Archiver:
@@ -51,28 +46,22 @@ async def test_what_has_not_ended_is_never_touched_however_old(queue: Queue) -> 
 
 
 async def test_a_task_stays_until_its_time_by_the_clock_of_the_database(queue: Queue) -> None:
-    long_ago = {
-        "postgresql": "statement_timestamp() - interval '1 hour'",
-        "mariadb": "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
-    }
-    (task,) = await queue.ended(updated_at=long_ago[queue.database.kind])
+    (task,) = await queue.ended(updated_at=Words(queue.database).ago(3600))
     assert await (await archiver(queue, 3700)).step() == Archived()
     assert await queue.where() == {task: "queue"}
     assert await (await archiver(queue, 3500)).step() == Archived(moved=1)
 
 
-async def test_a_step_moves_a_small_batch_and_says_whether_there_was_any(queue: Queue) -> None:
+async def test_a_step_moves_a_small_batch_and_says_whether_there_was_any(queue: Queue, told: list[Notice]) -> None:
     await queue.ended(5, status=2)
     await queue.ended(2, status=4)
-    told: list[Notice] = []
     one = await archiver(queue, batch=3)
-    with listening(told.append):
-        assert [await one.step() for _ in range(4)] == [*map(Archived, (3, 3, 1)), Archived()]
+    assert [await one.step() for _ in range(4)] == [*map(Archived, (3, 3, 1)), Archived()]
     assert told == [TasksArchived(3), TasksArchived(3), TasksArchived(1)]
     assert set((await queue.where()).values()) == {"history"}
 
 
-async def test_the_key_is_free_afterwards(queue: Queue, engine: Database) -> None:
+async def test_the_key_is_free_afterwards(queue: Queue) -> None:
     """Ruling 13: "After archiving the key is free"; the same one may be archived again and again."""
     for _ in range(2):
         await queue.ended(biz_key="'same'")
@@ -109,15 +98,15 @@ async def test_a_task_that_somebody_holds_is_passed_over(queue: Queue, engine: D
     assert await (await archiver(queue)).step() == Archived(moved=1)
 
 
-async def test_a_task_that_the_database_refuses_stops_nobody_else(queue: Queue, engine: Database) -> None:
-    """§4, every batch: it is set aside and announced once; its neighbours go on."""
+async def test_a_task_that_the_database_refuses_stops_nobody_else(
+    queue: Queue, engine: Database, told: list[Notice]
+) -> None:
+    """It is set aside and told once; its neighbours go on."""
     tasks = await queue.ended(7)
     bad = tasks[3]
     await engine.sql(f"INSERT INTO {HISTORY} (id, biz_type, biz_key) VALUES ({bad}, 'X', 'y')")
-    told: list[Notice] = []
     one = await archiver(queue, batch=4)
-    with listening(told.append, RowSetAside):
-        done = [await one.step() for _ in range(4)]
+    done = [await one.step() for _ in range(4)]
     assert sum(step.moved for step in done) == 6
     assert [step.refused for step in done] == [1, 0, 0, 0]
     assert not done[-1].did_work

@@ -22,7 +22,7 @@ from tidings.model.task import TaskStatus
 from tidings.roles.task_producer.operations import TaskProducerOperations
 
 PRODUCER = "task_producer"
-ALWAYS = {
+ARCHIVE = {
     "postgresql": "SELECT archive_finished_tasks(ARRAY[{0}]::bigint[])",
     "mariadb": "CALL archive_finished_tasks('[{0}]')",
 }
@@ -34,11 +34,6 @@ def task(key: str, payload: Any = "{}", biz_type: str = "MAIL", **more: Any) -> 
 
 async def submit(engine: Engine, *tasks: AcceptedTask, replace: bool = False) -> list[Submitted]:
     return await TaskProducerOperations.step(engine, lambda operations: operations.submit(tasks, replace=replace))
-
-
-@pytest.fixture
-def queue(engine: Database) -> Queue:
-    return Queue(engine)
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ async def test_more_tasks_than_one_statement_carries(producer: Engine, queue: Qu
 
 
 async def test_keys_that_look_alike_are_different_keys(producer: Engine) -> None:
-    """DESIGN §2: `abc`, `ABC` and `abc ` are three on every engine."""
+    """`abc`, `ABC` and `abc ` are three on every engine."""
     submitted = await submit(producer, *(task(key) for key in ("abc", "ABC", "abc ", "äbc", "a\u0308bc")))
     assert len({one.id for one in submitted}) == 5
 
@@ -77,8 +72,6 @@ async def test_many_who_submit_the_same_keys_at_once_make_one_task_of_each(produ
         return await submit(producer, *(task(f"k{n}", str(number)) for n in range(100)))
 
     answers = await asyncio.gather(*(one(number) for number in range(8)))
-    made = [next(a for a in answer if not a.duplicate) for answer in answers if not all(a.duplicate for a in answer)]
-    assert made
     for place in range(100):
         assert len({answer[place].id for answer in answers}) == 1
         assert sum(not answer[place].duplicate for answer in answers) == 1
@@ -120,7 +113,7 @@ async def test_replacing_is_told_apart_from_what_is_under_way(producer: Engine, 
 async def test_the_routine_moves_only_what_has_ended(queue: Queue, engine: Database) -> None:
     """It is all that a producer can do to tasks that are there."""
     tasks = [(await queue.add(status=status))[0] for status in range(5)]
-    text = ALWAYS[engine.kind].format(", ".join(map(str, [*tasks, tasks[2], 999])))
+    text = ARCHIVE[engine.kind].format(", ".join(map(str, [*tasks, tasks[2], 999])))
     await engine.sql(text, PRODUCER)
     places = await queue.where()
     assert [places[id] for id in tasks] == ["queue", "queue", "history", "queue", "history"]
@@ -133,7 +126,7 @@ async def test_a_task_that_can_not_go_to_the_history_stays_where_it_is(queue: Qu
     one, other = await queue.ended(2)
     await engine.sql(f"INSERT INTO {HISTORY} (id, biz_type, biz_key) VALUES ({other}, 'X', 'y')")
     with pytest.raises(StatementFailed):
-        await engine.sql(ALWAYS[engine.kind].format(f"{one}, {other}"), PRODUCER)
+        await engine.sql(ARCHIVE[engine.kind].format(f"{one}, {other}"), PRODUCER)
     assert (await queue.ids(), await queue.ids(HISTORY)) == ([one, other], [other])
 
 
@@ -183,7 +176,7 @@ async def test_who_lost_the_race_in_repeatable_read_is_told_of_the_winner(queue:
     assert await queue.where() == {old: "history", first.id: "queue", new.id: "queue"}
 
 
-async def test_what_the_database_leaves_out_is_said_by_name(queue: Queue, throwaway: Database) -> None:
+async def test_what_the_database_leaves_out_is_said_by_name(throwaway: Database) -> None:
     """A constraint of somebody else: MariaDB passes over such a row without a word, PostgreSQL refuses it."""
     await throwaway.sql("ALTER TABLE sys_pending_tasks ADD CONSTRAINT poison CHECK (biz_key <> 'bad')", "admin")
     producer = await throwaway.open(PRODUCER)
@@ -194,7 +187,7 @@ async def test_what_the_database_leaves_out_is_said_by_name(queue: Queue, throwa
 
 
 @pytest.mark.one_engine("postgresql", reason="MariaDB takes values as text")
-async def test_a_pool_of_asyncpg_submits_in_autocommit(queue: Queue, engine: Database) -> None:
+async def test_a_connection_of_asyncpg_submits_in_autocommit(queue: Queue, engine: Database) -> None:
     connection = await asyncpg.connect(engine.url(PRODUCER))
     answers: Sequence[Submitted] = await tidings.submit_tasks(connection, [tidings.NewTask("A", "1", 1)])
     await connection.close()

@@ -38,10 +38,7 @@ class Scene:
         **columns: int,
     ) -> list[int]:
         """So many tasks, due for so many seconds or, if that is negative, so many seconds from now on."""
-        ((first,),) = [
-            tuple(row.values())
-            for row in await self.sql("SELECT COALESCE(MAX(id), 0) + 1 AS id FROM sys_pending_tasks")
-        ]
+        first = await self.database.value("SELECT COALESCE(MAX(id), 0) + 1 FROM sys_pending_tasks")
         given = {
             "biz_type": f"'{biz_type}'",
             "biz_key": f"CONCAT({first}, '-', seq)",
@@ -49,7 +46,7 @@ class Scene:
             "next_run_time": self.words.ago(due_since),
             **{name: str(value) for name, value in columns.items()},
         }
-        await self.database.sql(
+        await self.sql(
             f"INSERT INTO sys_pending_tasks ({', '.join(given)}) SELECT {', '.join(given.values())}"
             f" FROM {self.words.numbers(count)} ORDER BY seq"
         )
@@ -100,15 +97,14 @@ class Scene:
     def working(self, *workers: TaskWorker) -> AbstractAsyncContextManager[None]:
         return at_work("task-worker", *workers)
 
-    async def work_off(self, *workers: TaskWorker, what: str = "all tasks to end", timeout: float = 20) -> None:
+    async def work_off(self, *workers: TaskWorker) -> None:
         """Until nothing is due and nothing runs."""
 
         async def is_over() -> bool:
-            rows = await self.sql(
-                "SELECT COUNT(*) AS left_over FROM sys_pending_tasks"
+            return not await self.database.value(
+                "SELECT COUNT(*) FROM sys_pending_tasks"
                 f" WHERE status = 1 OR (status IN (0, 3) AND next_run_time <= {self.words.ago(0)})"
             )
-            return not rows[0]["left_over"]
 
         async with self.working(*workers):
-            await eventually(is_over, timeout, what)
+            await eventually(is_over, 20, "all tasks to end")

@@ -7,8 +7,21 @@ import pytest
 from tests.roles.task_worker.scene import Scene
 from tests.support.waiting import eventually
 from tidings.roles.task_worker.operations import Fence, TaskWorkerOperations
-from tidings.tasks import Fail, Handlers, TaskContext
+from tidings.tasks import Fail, Handlers
 from tidings.telemetry.notices import Notice, TaskFenceLost, TasksGivenBack
+
+
+def waiting_for(gate: asyncio.Event, error: Exception | None = None) -> Handlers:
+    """A handler of A that ends, well or not, when the gate opens."""
+    handlers = Handlers()
+
+    @handlers.task("A")
+    async def handle(payload: object) -> None:
+        await gate.wait()
+        if error:
+            raise error
+
+    return handlers
 
 
 @pytest.mark.parametrize("error", [None, ValueError("boom"), Fail("never")], ids=["success", "failure", "fail"])
@@ -17,15 +30,7 @@ async def test_a_late_result_of_a_zombie_changes_nothing_and_is_told(
 ) -> None:
     """Seed 003: WHERE id = 100 AND version = 5: Affected Rows = 0."""
     (task,) = await scene.submit()
-    handlers, release = Handlers(), asyncio.Event()
-
-    @handlers.task("A")
-    async def handle(payload: object) -> None:
-        await release.wait()
-        if error:
-            raise error
-
-    zombie = await scene.worker(handlers)
+    zombie = await scene.worker(waiting_for(release := asyncio.Event(), error))
     await zombie.step()
     await scene.rescue(task)
     before = await scene.task(task)
@@ -39,22 +44,16 @@ async def test_a_late_result_of_a_zombie_changes_nothing_and_is_told(
 
 async def test_a_late_result_does_not_end_the_run_of_another_worker(scene: Scene) -> None:
     (task,) = await scene.submit()
-    gates, handlers = {"w1": asyncio.Event(), "w2": asyncio.Event()}, {"w1": Handlers(), "w2": Handlers()}
-    for name, list_of in handlers.items():
-
-        async def handle(payload: object, context: TaskContext, *, gate: asyncio.Event = gates[name]) -> None:
-            await gate.wait()
-
-        list_of.task("A")(handle)
-    first, second = await scene.worker(handlers["w1"]), await scene.worker(handlers["w2"])
+    gates = asyncio.Event(), asyncio.Event()
+    first, second = [await scene.worker(waiting_for(gate)) for gate in gates]
     await first.step()
     await scene.rescue(task)
     await second.step()
-    gates["w1"].set()
+    gates[0].set()
     await eventually(lambda: first.lost_fences == 1, what="the zombie's result")
     running = await scene.task(task)
     assert (running["status"], running["worker_id"], running["version"]) == (1, "w2", 3)
-    gates["w2"].set()
+    gates[1].set()
     await second.close()
     await first.close()
     ended = await scene.task(task)
@@ -123,13 +122,7 @@ async def test_a_worker_that_stops_waits_for_its_handlers_and_gives_back_what_it
 async def test_a_handler_that_does_not_end_within_the_grace_counts_as_a_failed_try(scene: Scene) -> None:
     """It was begun: ruling 8 allows max_retries + 1 runs, whoever ended them."""
     (task,) = await scene.submit()
-    handlers = Handlers()
-
-    @handlers.task("A")
-    async def handle(payload: object) -> None:
-        await asyncio.Event().wait()
-
-    worker = await scene.worker(handlers, grace=0.1)
+    worker = await scene.worker(waiting_for(asyncio.Event()), grace=0.1)
     await worker.step()
     await eventually(lambda: worker.in_flight == 1, what="it to begin")
     await worker.close()

@@ -5,19 +5,16 @@ import asyncio
 import pytest
 
 from tests.support.database import Database
-from tests.support.queue import HISTORY, TASKS, Queue
+from tests.support.queue import HISTORY, Queue
 from tidings.db.engine import Engine
+from tidings.decisions.claiming import Lane
 from tidings.errors import InputRefused, TaskRefused
 from tidings.model.task import TaskStatus
 from tidings.model.task_command import TaskCommanded, TaskCommandOutcome
+from tidings.roles.task_worker.operations import TaskWorkerOperations
 from tidings.roles.tasks.commands import MOST_AT_ONCE, cancel, retry
 
 Outcome = TaskCommandOutcome
-
-
-@pytest.fixture
-def queue(engine: Database) -> Queue:
-    return Queue(engine)
 
 
 @pytest.fixture
@@ -125,8 +122,12 @@ async def test_a_command_and_a_claim_at_once_leave_one_of_them(
 ) -> None:
     """A claim by a version that a cancel has changed affects nothing."""
     (task,) = await queue.add()
+    worker = await engine.open("task_worker")
+    lanes = [Lane("MAIL", priority=10, room=10)]
+    seen = await TaskWorkerOperations.step(worker, lambda one: one.candidates(lanes, only_free=False))
+    assert [one.id for one in seen] == [task]
     await cancel(operator, [task], "", "cli:ann")
-    await engine.sql(f"UPDATE {TASKS} SET status = 1, version = version + 1 WHERE id = {task} AND version = 0")
+    assert await TaskWorkerOperations.step(worker, lambda one: one.claim(seen, "w")) == []
     assert (await queue.row(task))["status"] == 4
 
 
