@@ -37,7 +37,7 @@ async def test_a_connection_cut_before_commit_is_not_noticed(
 async def test_a_connection_lost_in_commit_is_said_to_be_unknown_and_nothing_is_sent_again(
     through_proxy: Engine, proxy: FaultProxy, engine: Database, when: Any, rows: int
 ) -> None:
-    """DESIGN §4, Ingest: never as success or failure."""
+    """Never as success or failure."""
     ingest = Ingest(through_proxy)
     proxy.arm(Fault(COMMIT, CUT, when))
     answers = await asyncio.gather(*(ingest.publish([event("{}", f"x{n}")]) for n in range(5)), return_exceptions=True)

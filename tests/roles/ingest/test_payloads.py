@@ -32,7 +32,7 @@ KEPT = [
 ]
 
 
-def accepted(text: str) -> NewEvent:
+def accepted(text: str | bytes) -> NewEvent:
     return accept("a", text, correlation_id="c", limits=LIMITS)
 
 
@@ -92,7 +92,7 @@ async def test_other_fields_at_their_limits_come_back_too(ingest: Ingest, engine
 @pytest.mark.parametrize(
     "payload", ["{", "NaN", '"\\ud800"', "[" * 32 + "]" * 32, '"' + "x" * (1 << 20) + '"', b"\xff"]
 )
-async def test_a_refused_payload_leaves_no_row(engine: Database, payload: str) -> None:
+async def test_a_refused_payload_leaves_no_row(ingest: Ingest, engine: Database, payload: str | bytes) -> None:
     with pytest.raises(EventRefused):
-        accepted(payload)
+        await ingest.publish([accepted(payload)])
     assert await stored(engine) == {}

@@ -33,8 +33,12 @@ async def test_one_event_is_stored_as_it_was_given(ingest: Ingest, engine: Datab
     assert row == {"id": published.id, **given.__dict__}
 
 
-async def test_nothing_to_publish_is_no_transaction(ingest: Ingest) -> None:
+async def test_nothing_to_publish_is_no_transaction(through_proxy: Engine, proxy: FaultProxy) -> None:
+    ingest = Ingest(through_proxy)
+    proxy.clear()
     assert await ingest.publish([]) == []
+    await ingest.close()
+    assert proxy.seen == []
 
 
 async def test_calls_that_come_together_share_a_commit(through_proxy: Engine, proxy: FaultProxy) -> None:
@@ -116,7 +120,7 @@ async def test_fifty_at_once_with_the_same_external_id_make_one_event(ingest: In
 
 
 async def test_external_ids_are_told_apart_byte_by_byte(ingest: Ingest, engine: Database) -> None:
-    """DESIGN §2: `abc`, `ABC` and `abc ` are three."""
+    """`abc`, `ABC` and `abc ` are three."""
     ids = ["abc", "ABC", "abc ", "äbc", "a\u0308bc", "ß", "ss"]
     first = await ingest.publish([event("{}", external_id) for external_id in ids])
     again = [(await ingest.publish([event("{}", external_id)]))[0] for external_id in ids]

@@ -45,13 +45,13 @@ async def test_a_key_that_was_made_is_known_and_no_other(admin: Engine, checker:
 
 async def test_nothing_of_the_key_itself_is_stored(admin: Engine, engine: Database) -> None:
     made = await actions.add(admin, VIEWER, "me")
-    (row,) = await engine.sql("SELECT * FROM api_keys", "schema_owner")
+    (row,) = await engine.sql("SELECT * FROM api_keys")
     secret = made.key.split("_")[2]
-    assert all(secret not in str(value) and secret.encode() not in bytes(str(value), "utf-8") for value in row.values())
+    assert all(secret not in str(value) for value in row.values())
     assert len(bytes(row["key_hash"])) == 32
 
 
-async def test_making_and_revoking_are_audited_in_the_same_transaction(admin: Engine, engine: Database) -> None:
+async def test_making_and_revoking_are_audited_once(admin: Engine, engine: Database) -> None:
     made = await actions.add(admin, VIEWER, "me")
     id = made.stored.public_id
     await actions.revoke(admin, id, "you")
@@ -80,7 +80,7 @@ async def test_a_revoked_key_is_let_in_no_longer_than_five_seconds(
     async def is_refused() -> bool:
         return await checker.caller(made.key) is None
 
-    await eventually(is_refused, timeout=5)
+    await eventually(is_refused, what="the key to be refused")
 
 
 async def test_an_expired_key_is_not_known(admin: Engine, checker: KeyChecker, engine: Database) -> None:
@@ -130,14 +130,17 @@ async def test_a_key_of_the_operators_own_may_be_any_text_and_stays_revoked(
 async def test_keys_that_are_not_there_can_not_be_revoked(admin: Engine) -> None:
     with pytest.raises(NotFound):
         await actions.revoke(admin, "nobody", "me")
+
+
+async def test_a_key_of_the_operators_own_is_not_empty(admin: Engine) -> None:
     with pytest.raises(InputRefused):
         await actions.ensure(admin, "", "me")
 
 
 async def test_the_admin_can_not_read_hashes_and_the_checker_can_not_make_keys(engine: Database) -> None:
-    with pytest.raises(StatementFailed):
+    with pytest.raises(StatementFailed, match="denied"):
         await engine.sql("SELECT key_hash FROM api_keys", "key_admin")
-    with pytest.raises(StatementFailed):
+    with pytest.raises(StatementFailed, match="denied"):
         await engine.sql("INSERT INTO api_keys (public_id, key_hash, scopes) VALUES ('a', 'b', 'admin')", "key_checker")
 
 

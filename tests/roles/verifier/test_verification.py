@@ -1,4 +1,4 @@
-"""Endpoint verification (DESIGN §4, seed 002 phase 3): a signed challenge, and an answer that must still be wanted."""
+"""Endpoint verification (seed 002, phase 3): a signed challenge, and an answer that must still be wanted."""
 
 import asyncio
 import json
@@ -41,11 +41,12 @@ async def test_the_headers_of_a_subscription_are_not_shown_to_who_is_not_verifie
     """They are write-only: whoever may change a URL must not be able to have them sent to himself."""
     id = await scene.subscription(headers={"x-key": "private"})
     await scene.verify(id)
-    assert "private" not in str(scene.receiver.requests)
+    (request,) = scene.receiver.requests
+    assert "private" not in str(request)
 
 
 async def test_the_task_carries_subscription_and_challenge(scene: Scene) -> None:
-    """DESIGN §4: the task `subscription.verify`, biz_key `{subscription}:{challenge}`."""
+    """In its key, `{subscription}:{challenge}`."""
     id = await scene.subscription()
     check = await scene.check(await scene.ask(id))
     (task,) = await scene.database.sql("SELECT biz_type, biz_key, status FROM sys_pending_tasks")
@@ -135,7 +136,7 @@ async def under_way(scene: Scene, id: int, hold: asyncio.Event) -> "asyncio.Task
 
 
 async def test_a_url_that_was_changed_while_it_was_verified_is_not_verified(scene: Scene) -> None:
-    """DESIGN §4: "A result counts only if URL and challenge are still the current ones"."""
+    """A result counts only if URL and challenge are still the current ones."""
     id = await scene.subscription()
     hold = asyncio.Event()
     task = await under_way(scene, id, hold)
@@ -303,7 +304,7 @@ async def test_the_task_is_run_by_the_verifier_under_its_own_login(scene: Scene)
     assert await scene.database.value("SELECT status FROM sys_pending_tasks") == 2
 
 
-async def test_a_challenge_tells_nobody_but_its_endpoint(scene: Scene) -> None:
+async def test_a_challenge_carries_no_credentials_and_no_number_of_an_attempt(scene: Scene) -> None:
     id = await scene.subscription()
     scene.receiver.answer("/hook", proving())
     await scene.verify(id)
