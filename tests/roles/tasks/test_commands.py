@@ -120,7 +120,7 @@ async def test_what_runs_or_has_ended_is_not_cancelled(queue: Queue, operator: E
 async def test_a_command_and_a_claim_at_once_leave_one_of_them(
     queue: Queue, operator: Engine, engine: Database
 ) -> None:
-    """A claim by a version that a cancel has changed affects nothing."""
+    """A worker has read it before it was cancelled, and claims it afterwards."""
     (task,) = await queue.add()
     worker = await engine.open("task_worker")
     lanes = [Lane("MAIL", priority=10, room=10)]
