@@ -1,7 +1,7 @@
 """A retention that dies anywhere in its step has removed whole stories or nothing of them, and counted what went."""
 
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -84,11 +84,9 @@ class Story:
 
 
 @pytest.fixture
-async def story(engine: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Story]:
+async def story(engine: Database, monkeypatch: pytest.MonkeyPatch) -> Story:
     monkeypatch.setattr(retention, "PAUSE", 0)
-    scene = await Scene.of(engine)
-    yield Story(scene)
-    await scene.close()
+    return Story(await Scene.of(engine))
 
 
 async def undisturbed(story: Story, attacked: Engine, proxy: FaultProxy) -> tuple[State, list[str]]:

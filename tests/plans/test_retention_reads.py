@@ -55,7 +55,6 @@ async def reads_of_a_batch(database: Database, doublings: int) -> Reads:
     read = await reads_of(counters, await database.open("retention"), batch)
     await counters.close()
     assert len(await scene.events()) == stories - BATCH
-    await scene.close()
     await database.empty()
     return read
 

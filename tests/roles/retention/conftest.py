@@ -1,7 +1,5 @@
 """A scene for every test of retention; between batches nobody waits."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.roles.retention.scene import Scene
@@ -10,8 +8,6 @@ from tidings.roles.retention import retention
 
 
 @pytest.fixture
-async def scene(engine: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+async def scene(engine: Database, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(retention, "PAUSE", 0)
-    scene = await Scene.of(engine)
-    yield scene
-    await scene.close()
+    return await Scene.of(engine)

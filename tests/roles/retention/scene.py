@@ -3,9 +3,7 @@
 from typing import Any
 
 from tests.support.database import Database
-from tests.support.sessions import Session, connect
 from tidings.db.engine import Engine
-from tidings.flow import OWNER
 from tidings.roles.retention.retention import Retention
 
 LONG_AGO, RECENTLY = "2020-01-01 10:00:00", "2099-01-01 10:00:00"
@@ -23,28 +21,23 @@ TABLES = (
 class Scene:
     """One installation, and its owner who writes whatever he likes into it."""
 
-    def __init__(self, database: Database, owner: Session) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
-        self._owner = owner
 
     @classmethod
     async def of(cls, database: Database) -> "Scene":
-        scene = cls(database, await connect(database.url(OWNER)))
+        scene = cls(database)
         await scene.run(
             "INSERT INTO subscriptions (event_type, callback_url, active, verified)"
             " VALUES ('*', 'https://one.example/', true, true), ('*', 'https://two.example/', true, true)"
         )
         return scene
 
-    async def close(self) -> None:
-        await self._owner.close()
-
     async def run(self, text: str) -> list[tuple[Any, ...]]:
-        return await self._owner.run(text)
+        return [tuple(row.values()) for row in await self.database.sql(text)]
 
     async def value(self, text: str) -> Any:
-        ((value,),) = await self.run(text)
-        return value
+        return await self.database.value(text)
 
     async def event(self, at: str = LONG_AGO, domain: str = "default") -> int:
         await self.run(
