@@ -4,6 +4,7 @@ import pytest
 
 from tests.roles.router.scene import Scene
 from tests.support.fault_proxy import CUT, Fault, FaultProxy
+from tests.support.pgbouncer import PooledPostgresServer
 from tests.support.waiting import eventually
 from tidings.telemetry.notices import Notice, WritersUnknown
 
@@ -29,6 +30,8 @@ async def kill_routers(scene: Scene) -> None:
 
 async def test_lists_of_writers_are_void_when_their_connection_is_lost(scene: Scene) -> None:
     """Names mean nothing across a restart of the server."""
+    if isinstance(scene.database.server, PooledPostgresServer):
+        pytest.skip("a pooler keeps its clients; only prepared transactions outlive the server: they are in all lists")
     listed = await scene.late_writer()
     await scene.event()
     await scene.drain()
