@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from tests.api.conftest import Served, problem
-from tests.roles.routes.scene import somebody_waits
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tests.support.sessions import connect
 from tidings.model.key import Scope
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from tests.api.conftest import TAKES_REQUESTS, settings_of
-from tests.roles.routes.scene import somebody_waits
 from tests.support.commands import Shell
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tests.support.processes import Process, tidings
 from tests.support.sessions import connect
 from tests.support.waiting import eventually

@@ -12,8 +12,8 @@ import pytest
 import tidings
 from tests.client.callers import calling, libpq, parts_of
 from tests.client.test_publish import ODD, stored
-from tests.roles.routes.scene import somebody_waits
 from tests.support.database import Database
+from tests.support.locks import somebody_waits
 from tests.support.sessions import connect
 
 pytestmark = pytest.mark.slow
