@@ -120,6 +120,8 @@ KINDS = {"webhooks": webhooks, "events": events, "event": one_event}
 async def send(kind: str, url: str, count: int, connections: int, warm_up: int) -> float:
     parts, loop, bytes_of = urlsplit(url), asyncio.get_running_loop(), KINDS[kind](url)
     tls = ssl.create_default_context() if parts.scheme == "https" else None
+    assert parts.hostname is not None
+    assert parts.port is not None
     senders = [
         (await loop.create_connection(Sender, parts.hostname, parts.port, ssl=tls))[1] for _ in range(connections)
     ]

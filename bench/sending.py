@@ -21,8 +21,8 @@ def bare_client(
     if authority is not None:
         environment["SSL_CERT_FILE"] = str(authority)
     command = [sys.executable, "-m", "bench.bare_client", kind, url, str(count), str(connections), str(warm_up)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as client:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, env=environment, stdin=pipe, stdout=pipe) as client:
         assert client.stdout is not None
         assert client.stdout.readline() == "ready\n"
         yield client

@@ -57,7 +57,7 @@ async def running(
 
     with ExitStack() as started:
         processes = [
-            started.enter_context(tidings("run", *roles, **environment(database) | own))
+            started.enter_context(tidings("run", *roles, **{**environment(database), **own}))
             for roles, own in zip(groups, urls or [{}] * len(groups), strict=True)
         ]
         try:

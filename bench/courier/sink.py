@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -63,7 +64,7 @@ def running(kind: str) -> Iterator[Sink]:
         process = subprocess.Popen(command)
         try:
             for port in ports:
-                wait_until(lambda port=port: listens(port), what="the sink")
+                wait_until(partial(listens, port), what="the sink")
             trusted = ssl.create_default_context()
             authority.configure_trust(trusted)
             http, https = f"http://{LOOPBACK}:{ports[0]}/hook", f"https://{LOOPBACK}:{ports[1]}/hook"

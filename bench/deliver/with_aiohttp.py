@@ -18,7 +18,7 @@ class AiohttpCourier:
     """As much of a courier as a sink needs that always answers."""
 
     def __init__(self, guard: Guard, *, connections: int, per_host: int, excerpt_size: int = 0) -> None:
-        self._connector_limits = {"limit": connections, "limit_per_host": per_host}
+        self._connections, self._per_host = connections, per_host
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, request: Request) -> Result:
@@ -40,10 +40,11 @@ class AiohttpCourier:
 
     def _open(self) -> aiohttp.ClientSession:
         settings: dict[str, Any] = {"auto_decompress": False, "cookie_jar": aiohttp.DummyCookieJar()}
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(**self._connector_limits), **settings)
+        connector = aiohttp.TCPConnector(limit=self._connections, limit_per_host=self._per_host)
+        self._session = aiohttp.ClientSession(connector=connector, **settings)
         return self._session
 
 
 if __name__ == "__main__":
-    processes.Courier = AiohttpCourier
+    processes.Courier = AiohttpCourier  # type: ignore[assignment, attr-defined]  # in the place of the product's own
     main()

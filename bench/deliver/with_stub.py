@@ -21,5 +21,5 @@ class StubCourier:
 
 
 if __name__ == "__main__":
-    processes.Courier = StubCourier
+    processes.Courier = StubCourier  # type: ignore[assignment, attr-defined]  # in the place of the product's own
     main()

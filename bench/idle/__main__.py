@@ -22,7 +22,7 @@ from tidings.processes import PROCESSES
 
 # Without handlers there are no task workers, and the API asks nothing by itself.
 ROLES = tuple(name for name in PROCESSES if name not in ("task-worker", "api"))
-LAYOUTS = {"up": [ROLES], "separate": [(name,) for name in ROLES]}
+LAYOUTS: dict[str, Sequence[Sequence[str]]] = {"up": [ROLES], "separate": [(name,) for name in ROLES]}
 SERVER = "database"
 # Until nobody is alert any more, and what a start brings about has settled.
 SECONDS_TO_SETTLE = 8.0

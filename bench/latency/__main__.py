@@ -26,7 +26,7 @@ from bench.targets import HALF_LOAD, judge
 from tests.support.database import Database
 
 ROLES = ("api", "router", "orchestrator", "worker", "cleaner")
-LAYOUTS = {"up": [ROLES], "separate": [(role,) for role in ROLES]}
+LAYOUTS: dict[str, Sequence[Sequence[str]]] = {"up": [ROLES], "separate": [(role,) for role in ROLES]}
 PUBLISHERS: dict[str, Callable[[Database], AbstractAsyncContextManager[Publish]]] = {
     "api": by_api,
     "transaction": by_transaction,

@@ -85,7 +85,7 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Ser
     ["", "Bearer", "Basic abc", "Bearer wrong", "Bearer tid_aaaaaaaaaaaa_" + "a" * 49, "Bearer \xe9"],
 )
 async def test_without_a_valid_key_nobody_gets_in(served: Served, authorization: str) -> None:
-    answer = await served.client().get("/v1/stats", headers={"authorization": authorization.encode("latin-1")})
+    answer = await served.client().get("/v1/stats", headers={b"authorization": authorization.encode("latin-1")})
     problem(answer, 401, "unauthenticated")
     assert answer.headers["www-authenticate"].startswith("Bearer")
 

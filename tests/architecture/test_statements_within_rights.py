@@ -1,6 +1,7 @@
 """No statement of a role touches what the map does not give to it: read here, and asked of the real servers."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def granted(role: str, verb: str, table: str) -> frozenset[str]:
         column
         for permission in found.may
         if (permission.verb, permission.table) == (verb, table)
-        for column in (permission.columns or COLUMNS.get(table, {""}))
+        for column in (permission.columns or COLUMNS.get(table, frozenset({""})))
         if column not in permission.but
     )
 
@@ -141,7 +142,7 @@ def explain_text(statement: Statement, dialect: Dialect, widths: dict[str, int])
     return f"EXPLAIN {literal_text(statement, arguments)}"
 
 
-def batch_widths(statements: dict[str, Statement]) -> dict[str, dict[str, int]]:
+def batch_widths(statements: Mapping[str, Statement]) -> dict[str, dict[str, int]]:
     """How many columns each batch has: on PostgreSQL each is a parameter of its own."""
     widths: dict[str, dict[str, int]] = {}
     for name, statement in statements.items():

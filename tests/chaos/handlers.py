@@ -4,13 +4,19 @@ import asyncio
 import json
 import os
 import time
+from typing import Any
 
 from tests.chaos.endpoints import HANDLER_SECONDS
 from tidings import TaskContext, task
 
 RUNS = os.open(os.environ["TIDINGS_TEST_RUNS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 VISIBILITY = float(os.environ["TIDINGS_TEST_VISIBILITY"])
-TERMS = {"timeout": HANDLER_SECONDS, "visibility_timeout": VISIBILITY, "base_delay": 0.1, "max_delay": 0.5}
+TERMS: dict[str, Any] = {
+    "timeout": HANDLER_SECONDS,
+    "visibility_timeout": VISIBILITY,
+    "base_delay": 0.1,
+    "max_delay": 0.5,
+}
 
 
 def write(context: TaskContext, what: str) -> None:

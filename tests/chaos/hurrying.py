@@ -9,6 +9,7 @@ from dataclasses import replace
 from tests.chaos.plants import plant
 from tidings import processes
 from tidings.db import dialect, mysql
+from tidings.db.engine import Engine
 from tidings.roles.cleaner.cleaner import Cleaner
 from tidings.roles.rescuer.rescuer import Rescuer
 from tidings.roles.retention import retention
@@ -24,6 +25,7 @@ def hurry() -> None:
     """What waits for others after it connected waits so long, and upkeep comes round every second."""
     if patience := os.environ.get(PATIENCE):
         for one in (Cleaner, Rescuer):
+            assert one.__init__.__kwdefaults__
             one.__init__.__kwdefaults__["patience"] = float(patience)
         processes._SECONDS_BETWEEN_ARCHIVINGS = processes._SECONDS_BETWEEN_REMOVALS = 1.0
         # What had just ended when retention came by is looked at again soon, and not after an hour.
@@ -40,14 +42,14 @@ def _end_idle_transactions_after(seconds: int) -> None:
     postgresql = dialect.DIALECTS["postgresql"]
     begin = postgresql.begin.replace(f"'{dialect.LONGEST_IDLE}s'", f"'{seconds}s'")
     dialect.DIALECTS["postgresql"] = replace(postgresql, begin=begin)
-    mysql.LONGEST_IDLE = seconds
+    mysql.LONGEST_IDLE = seconds  # type: ignore[attr-defined]  # as it is read there
 
 
 def _keep_for(seconds: float) -> None:
     """The settings refuse less than an hour; a run does not last as long."""
 
     class Hasty(Retention):
-        def __init__(self, engine: processes.Engine, keep: float | None) -> None:
+        def __init__(self, engine: Engine, keep: float | None) -> None:
             super().__init__(engine, seconds)
 
-    processes.Retention = Hasty  # type: ignore[misc]
+    processes.Retention = Hasty  # type: ignore[assignment, attr-defined]

@@ -8,6 +8,7 @@
 import asyncio
 import sys
 from contextlib import suppress
+from functools import partial
 
 COMMIT = b"COMMIT"
 
@@ -124,6 +125,10 @@ class Half(asyncio.Protocol):
         self.link.cut()
 
 
+def near_end_of(relay: Relay) -> Half:
+    return Link(relay).near
+
+
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -133,7 +138,7 @@ async def serve(targets: dict[str, int]) -> None:
     loop = asyncio.get_running_loop()
     relays = {name: Relay(name, port) for name, port in targets.items()}
     for name, relay in relays.items():
-        server = await loop.create_server(lambda relay=relay: Link(relay).near, "127.0.0.1", 0, backlog=1000)
+        server = await loop.create_server(partial(near_end_of, relay), "127.0.0.1", 0, backlog=1000)
         say(f"{name} {server.sockets[0].getsockname()[1]}")
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

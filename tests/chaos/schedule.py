@@ -21,7 +21,8 @@ class Fault:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        return " ".join(filter(None, [f"{self.at:6.2f}", self.kind, self.target, self.seconds and f"{self.seconds} s"]))
+        lasting = f"{self.seconds} s" if self.seconds else ""
+        return " ".join(filter(None, [f"{self.at:6.2f}", self.kind, self.target, lasting]))
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ class Telling:
 
     async def end(self) -> None:
         self.release_all()
-        for worker in (*self.workers, *self.task_workers):
+        closing: list[Worker | TaskWorker] = [*self.workers, *self.task_workers]
+        for worker in closing:
             await asyncio.wait_for(worker.close(), 20)
         for courier in self._couriers:
             await courier.close()

@@ -315,7 +315,7 @@ def signed_by_another(case: Case) -> None:
     case.ledgers.calls[0] = replace(case.ledgers.calls[0], body="{}")
 
 
-DAMAGES: dict[str, tuple[Callable[[Case], None], str]] = {
+DAMAGES: dict[str, tuple[Callable[[Case], object], str]] = {
     "lost": (lambda case: case.ledgers.events.update(c3={"event_type": "a", "payload": ""}), "committed and is not"),
     "rolled back": (rolled_back, "was rolled back"),
     "changed": (lambda case: case.ledgers.events["c1"].update(payload="{}"), "not what its producer wrote"),

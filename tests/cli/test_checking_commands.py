@@ -37,14 +37,14 @@ class Person:
         return self._start(tidings("run", "verifier", **self.environment))
 
     def types(self, *words: str, exit: int = 0) -> str:
-        ended = run("subscriptions", *words, cwd=self.cwd, exit=exit, **self.environment)
+        ended = run("subscriptions", *words, cwd=self.cwd, exit=exit, env=self.environment)
         return ended.stdout + ended.stderr
 
     def adds(self, url: str, *more: str) -> str:
         ended = run(
             *("subscriptions", "add", "--type", "*", "--url", url, "--secret", SECRET, "--json", *more),
             cwd=self.cwd,
-            **self.environment,
+            env=self.environment,
         )
         return str(json.loads(ended.stdout)["id"])
 

@@ -139,11 +139,13 @@ def completed(shell: str, words: str, tmp_path: Path) -> str:
     """What the shell is told when somebody presses Tab behind these words."""
     return run(
         cwd=tmp_path,
-        _TIDINGS_COMPLETE=f"complete_{shell}",
-        COMP_WORDS=words,
-        COMP_CWORD=str(words.count(" ")),
-        _TYPER_COMPLETE_ARGS=words,
-        _TYPER_COMPLETE_FISH_ACTION="get-args",
+        env={
+            "_TIDINGS_COMPLETE": f"complete_{shell}",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "_TYPER_COMPLETE_ARGS": words,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        },
     ).stdout
 
 
@@ -156,7 +158,8 @@ def test_shells_complete_commands_their_verbs_and_values(shell: str, tmp_path: P
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_a_shell_can_be_had(shell: str, tmp_path: Path) -> None:
-    said = run("--show-completion", shell, cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").stdout
+    env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    said = run("--show-completion", shell, cwd=tmp_path, env=env).stdout
     assert "_TIDINGS_COMPLETE" in said
 
 

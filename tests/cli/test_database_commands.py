@@ -21,7 +21,7 @@ NOT_RIGHT = {"durability"}
 
 def doctor(cwd: Path, environment: dict[str, str]) -> dict[str, dict[str, str]]:
     """Its findings by their subject."""
-    said = run("doctor", "--json", cwd=cwd, exit=1, **environment).stdout
+    said = run("doctor", "--json", cwd=cwd, exit=1, env=environment).stdout
     return {finding["subject"]: finding for finding in json.loads(said)}
 
 
@@ -37,7 +37,7 @@ def unmade(server: PostgresServer | MariaDBServer, request: pytest.FixtureReques
 
 
 def test_migrate_makes_everything_and_shows_the_new_logins_once(unmade: Database, tmp_path: Path) -> None:
-    first = run("migrate", cwd=tmp_path, **single_login(unmade))
+    first = run("migrate", cwd=tmp_path, env=single_login(unmade))
     urls = {f"TIDINGS_DATABASE_URL_{role}": url for role, url in URL_LINE.findall(first.stdout)}
     assert len(urls) == len(ROLE_NAMES) + 1
     # What stands there is secret, and all of it: who keeps the two apart has no password in a log.
@@ -47,28 +47,28 @@ def test_migrate_makes_everything_and_shows_the_new_logins_once(unmade: Database
 
     names = {"TIDINGS_SCHEMA": unmade.names.schema, "TIDINGS_PREFIX": unmade.names.prefix}
     assert not_right(doctor(tmp_path, urls | names)) == NOT_RIGHT
-    assert URL_LINE.findall(run("migrate", cwd=tmp_path, **single_login(unmade)).stdout) == []
+    assert URL_LINE.findall(run("migrate", cwd=tmp_path, env=single_login(unmade)).stdout) == []
 
 
 def test_check_says_what_is_missing_and_exits_1_until_it_is_there(unmade: Database, tmp_path: Path) -> None:
-    behind = run("migrate", "--check", cwd=tmp_path, exit=1, **single_login(unmade))
+    behind = run("migrate", "--check", cwd=tmp_path, exit=1, env=single_login(unmade))
     assert "missing: 0001 events" in behind.stdout
-    run("migrate", cwd=tmp_path, **single_login(unmade))
-    run("migrate", "--check", cwd=tmp_path, **single_login(unmade))
+    run("migrate", cwd=tmp_path, env=single_login(unmade))
+    run("migrate", "--check", cwd=tmp_path, env=single_login(unmade))
 
 
 def test_print_changes_nothing(unmade: Database, tmp_path: Path) -> None:
-    printed = run("migrate", "--print", cwd=tmp_path, **single_login(unmade))
+    printed = run("migrate", "--print", cwd=tmp_path, env=single_login(unmade))
     assert "webhook_delivery_sagas" in printed.stdout
     assert "GRANT" in printed.stdout
-    assert "GRANT" not in run("migrate", "--print", "--roles", "none", cwd=tmp_path, **single_login(unmade)).stdout
-    run("migrate", "--check", cwd=tmp_path, exit=1, **single_login(unmade))
+    assert "GRANT" not in run("migrate", "--print", "--roles", "none", cwd=tmp_path, env=single_login(unmade)).stdout
+    run("migrate", "--check", cwd=tmp_path, exit=1, env=single_login(unmade))
 
 
 def test_roles_print_migrates_and_prints_the_accounts(unmade: Database, tmp_path: Path) -> None:
-    printed = run("migrate", "--roles", "print", cwd=tmp_path, **single_login(unmade))
+    printed = run("migrate", "--roles", "print", cwd=tmp_path, env=single_login(unmade))
     assert "CHOOSE-A-PASSWORD" in printed.stdout
-    run("migrate", "--check", cwd=tmp_path, **single_login(unmade))
+    run("migrate", "--check", cwd=tmp_path, env=single_login(unmade))
 
 
 def test_doctor_finds_an_installation_with_own_logins_in_order(engine: Database, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_doctor_names_the_damage_and_exits_1(throwaway: Database, tmp_path
 
 
 def test_doctor_says_when_nothing_was_ever_migrated(unmade: Database, tmp_path: Path) -> None:
-    said = run("doctor", cwd=tmp_path, exit=1, **single_login(unmade)).stdout
+    said = run("doctor", cwd=tmp_path, exit=1, env=single_login(unmade)).stdout
     assert "✘" in said
     assert "Run `tidings migrate`" in said
 
@@ -126,8 +126,8 @@ def test_doctor_says_when_nothing_was_ever_migrated(unmade: Database, tmp_path: 
 def test_doctor_is_content_with_a_durable_server(own_kind: str, tmp_path: Path) -> None:
     with SERVERS[own_kind](durable=True) as server:
         mine = Database(server)
-        run("migrate", cwd=tmp_path, **single_login(mine))
-        assert "✘" not in run("doctor", cwd=tmp_path, **single_login(mine)).stdout
+        run("migrate", cwd=tmp_path, env=single_login(mine))
+        assert "✘" not in run("doctor", cwd=tmp_path, env=single_login(mine)).stdout
 
 
 def test_an_unreachable_server_is_said_in_one_sentence(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_an_unreachable_server_is_said_in_one_sentence(tmp_path: Path) -> None:
         "1s",
         cwd=tmp_path,
         exit=1,
-        TIDINGS_DATABASE_URL="postgresql://nobody:hidden@127.0.0.1:1/none",
+        env={"TIDINGS_DATABASE_URL": "postgresql://nobody:hidden@127.0.0.1:1/none"},
     )
     assert "can't be reached" in said.stderr
     assert "127.0.0.1:1" in said.stderr
@@ -145,9 +145,9 @@ def test_an_unreachable_server_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_url_gives_the_way_in_for_other_tools(engine: Database, tmp_path: Path) -> None:
-    said = run("url", "observer", cwd=tmp_path, **engine.environment())
+    said = run("url", "observer", cwd=tmp_path, env=engine.environment())
     assert said.stdout.strip() == engine.url("observer")
-    assert "is no role" in run("url", "emperor", cwd=tmp_path, exit=2, **engine.environment()).stderr
+    assert "is no role" in run("url", "emperor", cwd=tmp_path, exit=2, env=engine.environment()).stderr
 
 
 def test_url_without_any_database_says_how_to_get_one(tmp_path: Path) -> None:
@@ -156,6 +156,7 @@ def test_url_without_any_database_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_all_bad_settings_are_reported_at_once_and_nothing_is_started(tmp_path: Path) -> None:
-    said = run("migrate", "--port", "high", cwd=tmp_path, exit=2, TIDINGS_LEASE_SECONDS="soon", TIDINGS_LESE="1")
+    env = {"TIDINGS_LEASE_SECONDS": "soon", "TIDINGS_LESE": "1"}
+    said = run("migrate", "--port", "high", cwd=tmp_path, exit=2, env=env)
     assert all(word in said.stderr for word in ("--port", "TIDINGS_LEASE_SECONDS", "TIDINGS_LESE"))
     assert list(tmp_path.iterdir()) == []

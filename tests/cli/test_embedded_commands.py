@@ -57,7 +57,7 @@ def test_passwords_are_for_the_owner_of_the_folder_alone(folder: Path) -> None:
 
 
 def test_demo_ends_by_itself_and_leaves_nothing_behind(folder: Path) -> None:
-    said = run("demo", cwd=folder, TMPDIR=str(folder))
+    said = run("demo", cwd=folder, env={"TMPDIR": str(folder)})
     assert "accepted events    1,000" in said.stdout
     assert "It adds up." in said.stdout
     assert list(folder.iterdir()) == []

@@ -37,7 +37,7 @@ async def both_are_there(engine: Database, leader: Process) -> list[psutil.Proce
         return bool(await engine.value(PRESENT) == 2)
 
     await eventually(are_there, 40, "both workers")
-    return psutil.Process(leader.pid).children()
+    return list(psutil.Process(leader.pid).children())
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ class Person:
         self.cwd = cwd
 
     def types(self, *words: str, exit: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-        return run("subscriptions", *words, cwd=self.cwd, exit=exit, **{**self.environment, **environment})
+        return run("subscriptions", *words, cwd=self.cwd, exit=exit, env=self.environment | environment)
 
     def json(self, *words: str) -> Any:
         return json.loads(self.types(*words, "--json").stdout)
@@ -238,9 +238,9 @@ def test_a_limit_before_the_word_subscriptions_is_a_setting_and_after_it_is_the_
     person: Person,
 ) -> None:
     words = ("subscriptions", "add", "--type", "a", *URL, "--timeout-seconds", "20s", "--json")
-    said = run("--lease-seconds", "24s", *words, cwd=person.cwd, exit=2, **person.environment)
+    said = run("--lease-seconds", "24s", *words, cwd=person.cwd, exit=2, env=person.environment)
     assert "from 0.1 to 18" in said.stderr
-    made = json.loads(run("--timeout-seconds", "30s", *words, cwd=person.cwd, **person.environment).stdout)
+    made = json.loads(run("--timeout-seconds", "30s", *words, cwd=person.cwd, env=person.environment).stdout)
     assert made["timeout_seconds"] == 20.0
 
 

@@ -49,7 +49,7 @@ class Installed:
         return process
 
     async def says(self, *words: str) -> str:
-        said = await asyncio.to_thread(lambda: run(*words, cwd=self.folder, **self.environment))
+        said = await asyncio.to_thread(lambda: run(*words, cwd=self.folder, env=self.environment))
         return said.stdout
 
     async def subscribe(self, url: str) -> str:
@@ -119,13 +119,14 @@ async def test_up_leaves_closed_what_was_there_before_it(
 
 
 def test_a_worker_without_keys_says_so_at_once(engine: Database, tmp_path: Path) -> None:
-    said = run("run", "worker", cwd=tmp_path, exit=1, **engine.environment())
+    said = run("run", "worker", cwd=tmp_path, exit=1, env=engine.environment())
     assert "TIDINGS_SECRET_KEYS" in said.stderr
 
 
 def test_only_the_router_can_be_run_once(engine: Database, tmp_path: Path) -> None:
     assert (
-        "--once is for router alone" in run("run", "all", "--once", cwd=tmp_path, exit=2, **engine.environment()).stderr
+        "--once is for router alone"
+        in run("run", "all", "--once", cwd=tmp_path, exit=2, env=engine.environment()).stderr
     )
 
 
@@ -133,6 +134,6 @@ async def test_what_a_person_must_mend_ends_it_before_it_has_begun(throwaway: Da
     environment = throwaway.environment() | KEY
     wrong = throwaway.url("job_worker").replace(throwaway.passwords[throwaway.names.login("job_worker")], "wrong")
     bad = environment | {"TIDINGS_DATABASE_URL_JOB_WORKER": wrong}
-    assert "refused the login" in run("run", "all", cwd=tmp_path, exit=1, **bad).stderr
+    assert "refused the login" in run("run", "all", cwd=tmp_path, exit=1, env=bad).stderr
     await throwaway.sql("DELETE FROM schema_migrations WHERE version = 3")
-    assert "Run `tidings migrate`" in run("run", "router", cwd=tmp_path, exit=1, **environment).stderr
+    assert "Run `tidings migrate`" in run("run", "router", cwd=tmp_path, exit=1, env=environment).stderr

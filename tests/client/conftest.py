@@ -11,8 +11,8 @@ from tests.support.database import Database
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def belongs_together(item: pytest.Item) -> bool:
         chosen = getattr(item, "callspec", None)
-        driver = chosen.params.get("driver") if chosen else None
-        return driver is None or ENGINE_OF[driver] == chosen.params["engine_kind"]
+        params = chosen.params if chosen else {}
+        return "driver" not in params or ENGINE_OF[params["driver"]] == params["engine_kind"]
 
     items[:] = filter(belongs_together, items)
 

@@ -66,7 +66,9 @@ async def test_fifty_transactions_with_the_same_external_id_make_one_event(engin
     async def publish(number: int) -> tidings.Published:
         async with calling(FASTEST[engine.kind], engine.url(WRITER)) as caller:
             await all_are_here.wait()
-            published = await caller.do(lambda c: tidings.publish(c, "a", number % 2, external_id="once"))
+            published: tidings.Published = await caller.do(
+                lambda c: tidings.publish(c, "a", number % 2, external_id="once")
+            )
             await caller.commit()
             return published
 

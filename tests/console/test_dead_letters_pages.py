@@ -214,7 +214,8 @@ async def test_many_are_previewed_begun_and_followed_to_their_end(scene: Scene, 
     assert "The requeue has begun." in text
 
     async def is_over() -> bool:
-        return (await operator.get("/dead-letters/requeues/1/live")).headers.get("hx-refresh") == "true"
+        answer = await operator.get("/dead-letters/requeues/1/live")
+        return bool(answer.headers.get("hx-refresh") == "true")
 
     await eventually(is_over, what="the requeue to be done")
     text = await operator.text("/dead-letters/requeues/1")

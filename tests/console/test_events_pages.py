@@ -86,7 +86,8 @@ async def test_what_somebody_pasted_is_found_as_id_external_id_or_correlation_id
     viewer = await sign_in("viewer")
 
     async def leads_to(query: str) -> str | None:
-        return (await viewer.get(f"/events?{query}")).headers.get("location")
+        location: str | None = (await viewer.get(f"/events?{query}")).headers.get("location")
+        return location
 
     assert await leads_to(f"q={two}") == f"/events/{two}"
     assert await leads_to(f"q=event:{two}") == f"/events/{two}"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, ViewportSize
 
 from tests.api.conftest import Served
 from tests.console.browsing import PICTURES, Watched, is_too_wide, new_context, serious_findings, sign_in
@@ -20,8 +20,8 @@ pytestmark = [
     pytest.mark.quick_on("postgresql"),
 ]
 ALL_PICTURES = bool(os.environ.get("TIDINGS_ALL_PICTURES"))
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 900}
 
 
 @asynccontextmanager

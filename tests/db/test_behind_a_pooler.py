@@ -86,5 +86,5 @@ async def test_two_migrators_at_once_are_safe_there_too(engine: Database) -> Non
 @pytest.mark.slow
 async def test_the_command_line_says_why_a_single_login_is_not_enough(engine: Database, tmp_path: Path) -> None:
     environment = {**single_login(engine), "TIDINGS_DATABASE_URL": pooled(engine)}
-    ended = await asyncio.to_thread(run, "events", "list", cwd=tmp_path, exit=1, **environment)
+    ended = await asyncio.to_thread(run, "events", "list", cwd=tmp_path, exit=1, env=environment)
     assert "pooler" in ended.stderr

@@ -55,7 +55,7 @@ class Holder:
 
     def url(self) -> str:
         assert self.process.stdout is not None
-        url = self.process.stdout.readline().strip()
+        url: str = self.process.stdout.readline().strip()
         assert url, "the holder ended without a server"
         return url
 
@@ -99,7 +99,8 @@ def wait_until_the_keeper_has_looked(data_dir: Path) -> None:
 
 
 def cluster_of(data_dir: Path) -> Path:
-    return data_dir / json.loads((data_dir / "server.json").read_text())["cluster"]
+    name: str = json.loads((data_dir / "server.json").read_text())["cluster"]
+    return data_dir / name
 
 
 def postmaster_of(data_dir: Path) -> psutil.Process:

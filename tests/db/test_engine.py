@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -298,7 +299,7 @@ async def crossing(shelf: Shelf, lock: Callable[[Transaction, int], Any]) -> tup
         await lock(transaction, (2, 1)[which])
         return which
 
-    steps = [clerk.step(lambda transaction, which=which: work(transaction, which)) for which in (0, 1)]
+    steps = [clerk.step(partial(work, which=which)) for which in (0, 1)]
     assert await asyncio.gather(*steps) == [0, 1]
     return attempts, clerk
 
@@ -351,11 +352,11 @@ RAISED = {
     "postgresql": "DO $$ BEGIN RAISE SQLSTATE '{}' USING MESSAGE = 'on purpose'; END $$",
     "mysql": "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {}, MESSAGE_TEXT = 'on purpose'",
 }
-TRANSIENT = {
+TRANSIENT: dict[str, tuple[str | int, ...]] = {
     "postgresql": ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300", "25006", "08006"),
     "mysql": (1205, 1213, 1020, 1040, 1203, 1290, 1792, 1053, 1927, 1158),
 }
-LASTING = {
+LASTING: dict[str, tuple[str | int, ...]] = {
     "postgresql": ("23505", "42501", "42P01", "22001", "P0001", "57014", "XX000"),
     "mysql": (1062, 1142, 1146, 1406, 1644, 1969, 4025),
 }

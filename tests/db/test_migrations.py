@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.database import Database
 from tests.support.fault_proxy import KILL, REWRITE, Fault, FaultProxy
-from tests.support.processes import Process
+from tests.support.processes import Process, Start
 from tests.support.server_process import ENVIRONMENT, PASSWORD
 from tests.support.servers import MariaDBServer, PostgresServer, mariadb_program, postgres_program
 from tidings.db.catalogue.spelling import differences, expected_lines
@@ -256,8 +256,6 @@ async def test_tables_are_innodb_whatever_the_server_prefers(site: Site) -> None
 
 
 # --- killed ----------------------------------------------------------------------------------------------------------
-
-Start = Callable[[Process], Process]
 
 
 def migrating(site: Site, proxy: FaultProxy) -> Process:

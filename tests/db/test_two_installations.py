@@ -1,6 +1,7 @@
 """Two installations on one server: neither sees the other, and nobody can start one on top of another by accident."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,8 @@ async def trespasses(visitor: Database, schema: str) -> list[str]:
     """What the logins of one installation got away with in the schema of another."""
     done = []
     for role in ALL_ROLES:
-        login = await visitor.open(role, **({"schema": ""} if visitor.family == "postgresql" else {}))
+        options: dict[str, Any] = {"schema": ""} if visitor.family == "postgresql" else {}
+        login = await visitor.open(role, **options)
         async with login.bare_session() as session:
             done += [
                 f"{role}: {text}"

@@ -191,12 +191,13 @@ def test_a_python_value_that_is_nested_too_deep_or_in_itself_is_refused() -> Non
     ("field", "longest"), [("event_type", 100), ("event_domain", 100), ("event_stream", 100), ("correlation_id", 128)]
 )
 def test_names_are_visible_ascii_of_a_limited_length(field: str, longest: int) -> None:
-    assert getattr(accepted(**{field: "!~" * (longest // 2)}), field) == "!~" * (longest // 2)
+    given: dict[str, Any] = {field: "!~" * (longest // 2)}
+    assert getattr(accepted(**given), field) == given[field]
     assert f"at most {longest}" in refused(field, **{field: "x" * (longest + 1)})
     for bad in ("a b", " a", "a\n", "é", "a\x00", "a\x7f", "\ud800"):
         assert "visible ASCII" in refused(field, **{field: bad})
-    for bad in (None, 7, b"a", ["a"]):
-        assert "not a text" in refused(field, **{field: bad})
+    for no_text in (None, 7, b"a", ["a"]):
+        assert "not a text" in refused(field, **{field: no_text})
 
 
 def test_a_stream_may_be_empty_and_nothing_else() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tidings.decisions.commanding import LONGEST_REASON, cancel_message, cancel_of, retry_of
+from tidings.decisions.commanding import cancel_message, cancel_of, retry_of
+from tidings.decisions.texts import LONGEST_REASON
 from tidings.errors import TaskRefused
 from tidings.model.task import TASK_MOVES, TaskStatus
 from tidings.model.task_command import TaskCommandOutcome

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,11 +35,11 @@ SENT, DRY_RUN, DISABLED, SKIPPED = (
 )
 
 
-def webhook(id: int, event_type: str = "*", domain: str = "*", stream: str = "*", **flags: bool) -> Route:
+def webhook(id: int, event_type: str = "*", domain: str = "*", stream: str = "*", **flags: Any) -> Route:
     return Route(id, domain, event_type, stream, RouteTarget.WEBHOOK, **flags)
 
 
-def task(id: int, biz_type: str, event_type: str = "*", **flags: bool) -> Route:
+def task(id: int, biz_type: str, event_type: str = "*", **flags: Any) -> Route:
     return Route(id, "*", event_type, "*", RouteTarget.TASK, biz_type, **flags)
 
 

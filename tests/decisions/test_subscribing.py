@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.decisions.destinations import DestinationRules
+from tidings.decisions.secret_keys import secret_text
 from tidings.decisions.subscribing import (
     SubscriptionRules,
     changed_columns,
@@ -18,7 +19,6 @@ from tidings.decisions.subscribing import (
     check_new,
     check_overlap,
     check_secret,
-    secret_text,
 )
 from tidings.errors import SubscriptionRefused
 from tidings.model.subscription import Subscription, Verification
@@ -65,7 +65,7 @@ REFUSED: list[tuple[str, Any]] = [
     *[("event_type", value) for value in ("", "a" * 101, "a b", "ä", "a\n", "or*der", "*.paid", "a.**", ".*", None, 7)],
     *[("event_domain", value) for value in ("", "d" * 101, "a b", "a.*", "**", None, ["a"])],
     *[("description", value) for value in ("d" * 501, "a\nb", "a\x00", "\ud800", None, 7)],
-    *[("verification", value) for value in ("", "None", "never", None, 0, [])],
+    *[("verification", value) for value in ("", "None", "never", None, 0, list[str]())],
     *[("max_retry_limit", value) for value in (0, -1, 1001, 1.5, "3", True)],
     *[("base_delay_seconds", value) for value in (0, -1, 0.0009, 3601, float("nan"), float("inf"), "5", True)],
     *[("timeout_seconds", value) for value in (0, 0.09, 50.1, float("nan"), float("inf"), 10**400, "5", True)],

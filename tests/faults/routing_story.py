@@ -14,7 +14,8 @@ from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 from tidings.db.engine import Engine
 from tidings.flow import OWNER
-from tidings.roles.router.router import Outcome, Router
+from tidings.roles.router.passes import Outcome
+from tidings.roles.router.router import Router
 from tidings.roles.routes import routers as admin
 
 # Twice as many ids that never come are more than a pass of such a batch looks at one by one.

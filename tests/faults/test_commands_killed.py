@@ -8,6 +8,7 @@ import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ async def test_an_operator_who_dies_at_any_statement_can_ask_again_and_makes_one
     for fault in await statements_of(lambda it: act(it, ids, "ann"), engine, proxy):
         sagas, audits = len(await scene.next_generation()), len(await scene.audited())
         new = await make(subscription, 2)
-        await dies(lambda it, new=new: act(it, new, "ann"), engine, proxy, fault)
+        await dies(partial(act, ids=new, actor="ann"), engine, proxy, fault)
         done = len(await scene.next_generation()) - sagas, len(await scene.audited()) - audits
         if done not in ((0, 0), (2, 1)):
             wrong.append(f"{fault}: {done} sagas and audits")
@@ -102,7 +103,7 @@ async def test_a_mass_requeue_is_cancelled_once_wherever_the_operator_dies(
     first = await begin(scene.engine, EVERYTHING, 10, "ann")
     for fault in await statements_of(lambda it: cancel(it, first, "ann"), engine, proxy):
         mass = await begin(scene.engine, EVERYTHING, 10, "ann")
-        await dies(lambda it, mass=mass: cancel(it, mass, "ann"), engine, proxy, fault)
+        await dies(partial(cancel, mass_id=mass, actor="ann"), engine, proxy, fault)
         status = (await cancel(scene.engine, mass, "ann")).status
         told = [one for one in await scene.audited() if one[1:] == ("mass_requeue.cancelled", f"mass_requeue:{mass}")]
         if (status, len(told)) != ("cancelled", 1):
@@ -196,7 +197,7 @@ async def test_a_replay_of_a_dead_letter_that_dies_at_any_statement_is_asked_aga
     first, _ = await letter()
     for fault in await statements_of(lambda it: replay(it, first, "ann"), engine, proxy):
         new, event = await letter()
-        await dies(lambda it, new=new: replay(it, new, "ann"), engine, proxy, fault)
+        await dies(partial(replay, dead_letter_id=new, actor="ann"), engine, proxy, fault)
         await replay(await routing.engine(), new, "ann")
         sagas = await counted(routing, "webhook_delivery_sagas", f"event_id = {event}")
         attempts = await counted(routing, "route_attempts", f"event_id = {event} AND status = 'sent'")
@@ -223,7 +224,7 @@ async def test_what_a_subscription_missed_is_made_up_for_once_wherever_that_dies
     first = await routing.subscription("order.*")
     for fault in await statements_of(lambda it: fill(it, first), engine, proxy):
         late = await routing.subscription("order.*")
-        await dies(lambda it, late=late: fill(it, late), engine, proxy, fault)
+        await dies(partial(fill, subscription=late), engine, proxy, fault)
         await fill(await routing.engine(), late)
         sagas = await counted(routing, "webhook_delivery_sagas", f"subscription_id = {late}")
         attempts = await counted(routing, "route_attempts", f"worker_name = 'replay:{late}'")

@@ -4,15 +4,17 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.fault_proxy import CUT, FREEZE, KILL, REWRITE, Fault, FaultProxy
-from tests.support.processes import Process
+from tests.support.fault_proxy import CUT, FREEZE, KILL, REWRITE, Fault, FaultProxy, When
+from tests.support.processes import Process, Start
+from tests.support.server_process import ServerProcess
 from tests.support.servers import SERVERS, each_server
-from tests.support.sessions import connect
+from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -27,7 +29,7 @@ server = pytest.fixture(each_server, scope="module", params=SERVERS, ids=lambda 
 
 
 @pytest.fixture
-async def url(server):
+async def url(server: ServerProcess) -> str:
     """A database with an empty ledger, straight on the server."""
     if server.engine == "postgresql":
         url, schema, drop, text = server.admin_url, "public", "DROP SCHEMA public CASCADE", "text"
@@ -41,19 +43,19 @@ async def url(server):
 
 
 @pytest.fixture
-def proxy(server):
+def proxy(server: ServerProcess) -> Iterator[FaultProxy]:
     with FaultProxy(server.port, server.engine) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def many_rows(server) -> str:
+def many_rows(server: ServerProcess) -> str:
     rows = {"postgresql": "generate_series(1, 100000)", "mariadb": "seq_1_to_100000"}[server.engine]
     return f"/* clerk.read */ SELECT * FROM {rows}"
 
 
 @asynccontextmanager
-async def connected(url):
+async def connected(url: str) -> AsyncIterator[Session]:
     session = await connect(url)
     try:
         yield session
@@ -61,12 +63,12 @@ async def connected(url):
         await session.close()
 
 
-async def ids(url) -> list[int]:
+async def ids(url: str) -> list[int]:
     async with connected(url) as session:
         return [row[0] for row in await session.run("SELECT id FROM ledger ORDER BY id")]
 
 
-async def test_what_passes_is_seen_by_name_and_in_order(url, proxy):
+async def test_what_passes_is_seen_by_name_and_in_order(url: str, proxy: FaultProxy) -> None:
     async with connected(proxy.url(url)) as session:
         for statement in (
             "/* clerk.begin */ BEGIN",
@@ -80,7 +82,7 @@ async def test_what_passes_is_seen_by_name_and_in_order(url, proxy):
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", []), ("after", [1])])
-async def test_a_cut_at_an_insert(url, proxy, when, kept):
+async def test_a_cut_at_an_insert(url: str, proxy: FaultProxy, when: When, kept: list[int]) -> None:
     fault = Fault(statement="clerk.insert", when=when, action=CUT)
     proxy.arm(fault)
     async with connected(proxy.url(url)) as session:
@@ -92,7 +94,9 @@ async def test_a_cut_at_an_insert(url, proxy, when, kept):
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", []), ("after", [1])])
-async def test_a_cut_at_the_commit_leaves_the_client_in_doubt(url, proxy, when, kept):
+async def test_a_cut_at_the_commit_leaves_the_client_in_doubt(
+    url: str, proxy: FaultProxy, when: When, kept: list[int]
+) -> None:
     proxy.arm(Fault(statement="clerk.commit", when=when, action=CUT))
     async with connected(proxy.url(url)) as session:
         await session.run("/* clerk.begin */ BEGIN")
@@ -103,7 +107,9 @@ async def test_a_cut_at_the_commit_leaves_the_client_in_doubt(url, proxy, when, 
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", [1, 2]), ("after", [1, 2, 3])])
-async def test_a_fault_waits_for_the_nth_time_and_strikes_once(url, proxy, when, kept):
+async def test_a_fault_waits_for_the_nth_time_and_strikes_once(
+    url: str, proxy: FaultProxy, when: When, kept: list[int]
+) -> None:
     proxy.arm(Fault(statement="clerk.insert", when=when, action=CUT, nth=3))
     async with connected(proxy.url(url)) as session:
         await session.run(INSERT.format(1))
@@ -116,7 +122,7 @@ async def test_a_fault_waits_for_the_nth_time_and_strikes_once(url, proxy, when,
     assert await ids(url) == [*kept, 4]
 
 
-async def test_an_error_is_an_answer_too(url, proxy):
+async def test_an_error_is_an_answer_too(url: str, proxy: FaultProxy) -> None:
     proxy.arm(Fault(statement="clerk.insert", when="after", action=CUT, nth=3))
     async with connected(proxy.url(url)) as session:
         await session.run(INSERT.format(1))
@@ -127,7 +133,9 @@ async def test_an_error_is_an_answer_too(url, proxy):
     await proxy.until_fired()
 
 
-async def test_a_prepared_statement_is_recognised_every_time_it_is_executed(url, proxy, server):
+async def test_a_prepared_statement_is_recognised_every_time_it_is_executed(
+    url: str, proxy: FaultProxy, server: ServerProcess
+) -> None:
     mark = {"postgresql": "$1", "mariadb": "?"}[server.engine]
     proxy.arm(Fault("clerk.insert", CUT, when="after", nth=3))
     async with connected(proxy.url(url)) as session:
@@ -142,7 +150,7 @@ async def test_a_prepared_statement_is_recognised_every_time_it_is_executed(url,
     assert await ids(url) == [1, 2, 3]
 
 
-async def test_a_batch_in_one_message_or_many_is_recognised(url, proxy, server):
+async def test_a_batch_in_one_message_or_many_is_recognised(url: str, proxy: FaultProxy, server: ServerProcess) -> None:
     """asyncpg executes once per row and lets the server answer once; asyncmy sends one bulk command."""
     rows = [(number,) for number in range(20)]
     async with connected(proxy.url(url)) as session:
@@ -155,7 +163,7 @@ async def test_a_batch_in_one_message_or_many_is_recognised(url, proxy, server):
     assert proxy.seen == ["clerk.insert"] * {"postgresql": 20, "mariadb": 1}[server.engine] + ["clerk.count"]
 
 
-async def test_a_cut_within_a_batch_undoes_the_batch(url, proxy, server):
+async def test_a_cut_within_a_batch_undoes_the_batch(url: str, proxy: FaultProxy, server: ServerProcess) -> None:
     if server.engine == "mariadb":
         pytest.skip("a bulk command is one message")
     proxy.arm(Fault("clerk.insert", CUT, nth=7))
@@ -165,7 +173,9 @@ async def test_a_cut_within_a_batch_undoes_the_batch(url, proxy, server):
     assert await ids(url) == []
 
 
-async def test_a_procedure_has_answered_after_its_last_result(url, proxy, server):
+async def test_a_procedure_has_answered_after_its_last_result(
+    url: str, proxy: FaultProxy, server: ServerProcess
+) -> None:
     if server.engine == "postgresql":
         pytest.skip("a PostgreSQL answer ends with ReadyForQuery, whatever is in it")
     proxy.arm(Fault("clerk.call", CUT, when="after", nth=2))
@@ -180,20 +190,20 @@ async def test_a_procedure_has_answered_after_its_last_result(url, proxy, server
     assert await ids(url) == [1, 2]
 
 
-async def test_values_of_many_megabytes_pass_both_ways(url, proxy):
+async def test_values_of_many_megabytes_pass_both_ways(url: str, proxy: FaultProxy) -> None:
     note = "x" * 9_000_000
     async with connected(proxy.url(url)) as session:
         await session.run(LONG_INSERT.format(1, note))
         assert await session.run("/* clerk.read */ SELECT note, note FROM ledger") == [(note, note)]
 
 
-async def test_many_small_rows_pass(url, proxy, many_rows):
+async def test_many_small_rows_pass(url: str, proxy: FaultProxy, many_rows: str) -> None:
     async with connected(proxy.url(url)) as session:
         assert len(await session.run(many_rows)) == 100_000
         assert await session.run("SELECT 1") == [(1,)]
 
 
-async def test_an_answer_of_many_rows_is_held_back_as_a_whole(url, proxy, many_rows):
+async def test_an_answer_of_many_rows_is_held_back_as_a_whole(url: str, proxy: FaultProxy, many_rows: str) -> None:
     proxy.arm(Fault("clerk.read", FREEZE, when="after"))
     async with connected(proxy.url(url)) as session:
         reading = asyncio.create_task(session.run(many_rows))
@@ -203,7 +213,7 @@ async def test_an_answer_of_many_rows_is_held_back_as_a_whole(url, proxy, many_r
         assert len(await reading) == 100_000
 
 
-async def test_many_connections_at_once_do_not_mix(url, proxy):
+async def test_many_connections_at_once_do_not_mix(url: str, proxy: FaultProxy) -> None:
     async def work(number: int) -> None:
         async with connected(proxy.url(url)) as session:
             await session.run(INSERT.format(number))
@@ -215,7 +225,9 @@ async def test_many_connections_at_once_do_not_mix(url, proxy):
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", []), ("after", [1])])
-async def test_a_frozen_connection_goes_on_after_the_thaw(url, proxy, when, kept):
+async def test_a_frozen_connection_goes_on_after_the_thaw(
+    url: str, proxy: FaultProxy, when: When, kept: list[int]
+) -> None:
     proxy.arm(Fault(statement="clerk.insert", when=when, action=FREEZE))
     async with connected(proxy.url(url)) as session, connected(proxy.url(url)) as other:
         insert = asyncio.create_task(session.run(INSERT.format(1)))
@@ -229,7 +241,9 @@ async def test_a_frozen_connection_goes_on_after_the_thaw(url, proxy, when, kept
     assert await ids(url) == [1]
 
 
-async def test_the_server_does_not_see_the_end_of_a_client_behind_a_frozen_connection(url, proxy):
+async def test_the_server_does_not_see_the_end_of_a_client_behind_a_frozen_connection(
+    url: str, proxy: FaultProxy
+) -> None:
     """The half-open connection: its transaction goes on holding its locks until the thaw."""
     proxy.arm(Fault(statement="clerk.idle", when="after", action=FREEZE))
     async with connected(proxy.url(url)) as session:
@@ -247,7 +261,9 @@ async def test_the_server_does_not_see_the_end_of_a_client_behind_a_frozen_conne
         await eventually(lambda: succeeds(other, INSERT.format(1)), what="the lock to be free")
 
 
-async def test_a_server_can_be_played_that_accepts_skip_locked_without_honouring_it(url, proxy):
+async def test_a_server_can_be_played_that_accepts_skip_locked_without_honouring_it(
+    url: str, proxy: FaultProxy
+) -> None:
     async with connected(url) as owner, connected(proxy.url(url)) as session:
         await owner.run(INSERT.format(1))
         await owner.run("BEGIN")
@@ -262,14 +278,14 @@ async def test_a_server_can_be_played_that_accepts_skip_locked_without_honouring
         await owner.run("ROLLBACK")
 
 
-async def test_a_rewrite_of_everything_covers_statements_without_a_name(url, proxy):
+async def test_a_rewrite_of_everything_covers_statements_without_a_name(url: str, proxy: FaultProxy) -> None:
     proxy.arm(Fault(statement="*", action=REWRITE(b"SELECT 1", b"SELECT 2")))
     async with connected(proxy.url(url)) as session:
         assert await session.run("SELECT 1") == [(2,)]
         assert await session.run("/* clerk.read */ SELECT 1") == [(2,)]
 
 
-def test_a_rewrite_keeps_the_length_of_the_statement():
+def test_a_rewrite_keeps_the_length_of_the_statement() -> None:
     with pytest.raises(ValueError, match="equal length"):
         REWRITE(b"SKIP LOCKED", b"")
 
@@ -290,7 +306,9 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize(("when", "kept"), [("before", [0, 1]), ("after", [0, 1, 2])])
-async def test_a_killed_process_is_dead_exactly_at_the_statement(url, proxy, start, when, kept):
+async def test_a_killed_process_is_dead_exactly_at_the_statement(
+    url: str, proxy: FaultProxy, start: Start, when: When, kept: list[int]
+) -> None:
     proxy.arm(Fault(statement="clerk.insert", when=when, action=KILL(lambda: child.pid), nth=3))
     child = start(Process([sys.executable, "-c", CHILD, proxy.url(url)], cwd=ROOT))
     await proxy.until_fired()
@@ -299,7 +317,7 @@ async def test_a_killed_process_is_dead_exactly_at_the_statement(url, proxy, sta
     assert proxy.seen == ["clerk.insert", "clerk.check"] * 2 + ["clerk.insert"]
 
 
-async def test_the_process_behind_the_connection_is_found_by_itself(url, proxy, start):
+async def test_the_process_behind_the_connection_is_found_by_itself(url: str, proxy: FaultProxy, start: Start) -> None:
     proxy.arm(Fault(statement="clerk.check", when="before", action=KILL()))
     child = start(Process([sys.executable, "-c", CHILD, proxy.url(url)], cwd=ROOT))
     await proxy.until_fired()
@@ -307,7 +325,9 @@ async def test_the_process_behind_the_connection_is_found_by_itself(url, proxy, 
     assert await ids(url) == [0]
 
 
-async def test_the_tests_never_kill_themselves_and_a_failure_of_the_proxy_is_not_hidden(url, server):
+async def test_the_tests_never_kill_themselves_and_a_failure_of_the_proxy_is_not_hidden(
+    url: str, server: ServerProcess
+) -> None:
     proxy = FaultProxy(server.port, server.engine, Fault("clerk.insert", KILL(os.getpid()))).start()
     async with connected(proxy.url(url)) as session:
         with pytest.raises(Exception, match=LOST):
@@ -317,7 +337,7 @@ async def test_the_tests_never_kill_themselves_and_a_failure_of_the_proxy_is_not
     assert failure.group_contains(RuntimeError, match="the tests themselves")
 
 
-async def test_refused_connections_are_refused_until_they_are_allowed_again(url, proxy):
+async def test_refused_connections_are_refused_until_they_are_allowed_again(url: str, proxy: FaultProxy) -> None:
     async with connected(proxy.url(url)) as session:
         proxy.refuse_connections(True)
         with pytest.raises(Exception, match=r"(?i)refused|connect"):
@@ -328,7 +348,7 @@ async def test_refused_connections_are_refused_until_they_are_allowed_again(url,
         assert await session.run("SELECT 1") == [(1,)]
 
 
-async def test_all_connections_can_be_cut_at_once(url, proxy):
+async def test_all_connections_can_be_cut_at_once(url: str, proxy: FaultProxy) -> None:
     async with connected(proxy.url(url)) as first, connected(proxy.url(url)) as second:
         proxy.cut_all()
         for session in (first, second):
@@ -336,7 +356,7 @@ async def test_all_connections_can_be_cut_at_once(url, proxy):
                 await session.run("SELECT 1")
 
 
-def test_a_fault_that_does_not_strike_is_reported_with_what_was_seen(proxy):
+def test_a_fault_that_does_not_strike_is_reported_with_what_was_seen(proxy: FaultProxy) -> None:
     proxy.arm(Fault("clerk.insert", CUT))
     with pytest.raises(AssertionError, match=r"not all faults struck in 0\.01 s.*seen=\[\]"):
         proxy.wait_fired(0.01)
@@ -344,13 +364,13 @@ def test_a_fault_that_does_not_strike_is_reported_with_what_was_seen(proxy):
     proxy.wait_fired(0.01)
 
 
-async def hurry(session) -> None:
+async def hurry(session: Session) -> None:
     """Let this session give up soon when it waits for a lock."""
     postgresql = "SET lock_timeout = '100ms'"
     await session.run(postgresql if hasattr(session.connection, "fetch") else "SET innodb_lock_wait_timeout = 1")
 
 
-async def succeeds(session, sql: str) -> bool:
+async def succeeds(session: Session, sql: str) -> bool:
     try:
         await session.run(sql)
     except Exception:

@@ -14,7 +14,8 @@ from tidings.db import engine as engine_module
 from tidings.db.engine import Engine
 from tidings.db.statements import load_statements
 from tidings.errors import DatabaseError
-from tidings.roles.router.router import Outcome, Router
+from tidings.roles.router.passes import Outcome
+from tidings.roles.router.router import Router
 
 pytestmark = pytest.mark.slow
 

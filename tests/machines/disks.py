@@ -66,7 +66,7 @@ class WithDisk(ServerProcess):
 
     def _install(self) -> None:
         self.disk = Disk.mounted(self.directory / "disk")
-        super()._install()
+        super()._install()  # type: ignore[safe-super]  # of the engine that comes after it
 
     def _leave(self) -> None:
         self.disk.unmount()
@@ -115,7 +115,7 @@ class PostgresWithSmallLog(WithDisk, PostgresServer):
         (self.data / "pg_wal").symlink_to(self.directory / "disk" / "wal")
 
 
-SERVERS = {"postgresql": SmallPostgres, "mariadb": SmallMariaDB}
+SERVERS: dict[str, type[SmallPostgres] | type[SmallMariaDB]] = {"postgresql": SmallPostgres, "mariadb": SmallMariaDB}
 
 
 @dataclass

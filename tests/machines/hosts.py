@@ -114,7 +114,10 @@ class ReachableMariaDB(MariaDBServer):
         return [*super()._command(), "--bind-address=0.0.0.0"]
 
 
-SERVERS = {"postgresql": ReachablePostgres, "mariadb": ReachableMariaDB}
+SERVERS: dict[str, type[ReachablePostgres] | type[ReachableMariaDB]] = {
+    "postgresql": ReachablePostgres,
+    "mariadb": ReachableMariaDB,
+}
 LIVES_ON = {
     **{f"worker-{number}": host for number, host in enumerate(WORKERS, 1)},
     **{f"task-worker-{number}": host for number, host in enumerate(WORKERS[:2], 1)},

@@ -67,8 +67,8 @@ class _PostgresStandby(PostgresServer):
 
 class PostgresPair(Pair):
     def __init__(self) -> None:
-        self.primary = PostgresServer()
-        self.standby = _PostgresStandby(self.primary)
+        self.primary: PostgresServer = PostgresServer()
+        self.standby: PostgresServer = _PostgresStandby(self.primary)
 
     def attach(self) -> None:
         self.standby.start()
@@ -111,8 +111,8 @@ class MariaDBPair(Pair):
     """The standby is empty when it is attached, and replays everything from the primary's first statement on."""
 
     def __init__(self) -> None:
-        self.primary = _MariaDBPrimary()
-        self.standby = _MariaDBStandby()
+        self.primary: MariaDBServer = _MariaDBPrimary()
+        self.standby: MariaDBServer = _MariaDBStandby()
 
     def attach(self) -> None:
         self.standby.start()

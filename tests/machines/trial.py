@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from tests.chaos.attendants import Attendant
 from tests.chaos.checker import Verdict, judge
@@ -37,7 +38,7 @@ class Report:
 class TrialGround(Ground):
     """A few processes, which come straight to their database; what a trial needs otherwise it overrides."""
 
-    names: tuple[str, ...] = CREW
+    names: ClassVar[tuple[str, ...]] = CREW
 
     def environments(self) -> dict[str, dict[str, str]]:
         return {name: self._environment(name, is_relayed=False) for name in self.names}
@@ -69,7 +70,7 @@ class Trial:
     def broken(self, kind: str, at: float, until: float, pids: list[int] | None = None) -> None:
         """Into the ledger of faults, in the words of the checker; without `pids` it hit everybody."""
         with (self.folder / "broken.jsonl").open("a", encoding="utf-8") as file:
-            for pid in pids or [None]:
+            for pid in pids or (None,):
                 file.write(json.dumps({"kind": kind, "at": at, "until": until, "pid": pid}) + "\n")
 
     def move_to(self, server: ServerProcess, database: Database) -> None:

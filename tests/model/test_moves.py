@@ -1,6 +1,7 @@
 """The state machines as data: they are those of the seeds."""
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def test_the_moves_of_a_task_are_those_of_seed_003_and_ruling_8() -> None:
 @pytest.mark.parametrize(
     ("statuses", "moves"), [(SagaStatus, SAGA_MOVES), (JobStatus, JOB_MOVES), (TaskStatus, TASK_MOVES)]
 )
-def test_every_status_has_its_moves(statuses: type[Any], moves: Mapping[Any, Any]) -> None:
+def test_every_status_has_its_moves(statuses: type[Enum], moves: Mapping[Any, Any]) -> None:
     assert set(moves) == set(statuses)
 
 

@@ -105,7 +105,7 @@ async def test_a_restored_installation_goes_on_and_gives_no_id_twice(throwaway: 
     assert await throwaway.value("SELECT max(id) FROM events") == 3
 
     await move_counter(throwaway)
-    run("migrate", cwd=tmp_path, **single_login(throwaway))
+    run("migrate", cwd=tmp_path, env=single_login(throwaway))
     found = shell.doctor()
     assert {name for name, finding in found.items() if finding["health"] != "right"} == {"durability"}
     await publish(throwaway, shell, 2)

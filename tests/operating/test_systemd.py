@@ -106,5 +106,5 @@ def test_the_examples_of_settings_are_settings(tmp_path: Path) -> None:
     values = {"TIDINGS_LOG_FORMAT": "json", "TIDINGS_METRICS_PORT": "9433", "TIDINGS_SECRET_KEYS": "k"}
     url = "postgresql://nobody:x@127.0.0.1:1/none"
     given = {name: values.get(name, url) for name in (*settings_of("common.env"), *settings_of("worker.env"))}
-    said = run("run", "worker", "--connect-patience", "0s", cwd=tmp_path, exit=1, **given)
+    said = run("run", "worker", "--connect-patience", "0s", cwd=tmp_path, exit=1, env=given)
     assert "can't be reached" in said.stderr

@@ -39,7 +39,7 @@ async def finished_stories(scene: Scene, doublings: int) -> int:
     )
     await scene.run("UPDATE webhook_delivery_sagas SET status = 'Completed'")
     await scene.router(10**9)
-    return 2**doublings
+    return int(2**doublings)
 
 
 async def reads_of_a_batch(database: Database, doublings: int) -> Reads:

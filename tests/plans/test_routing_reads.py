@@ -12,7 +12,8 @@ from tests.plans.counters import Counters, Reads, beyond, counters_of
 from tests.plans.routed_past import Past
 from tests.support.database import Database
 from tidings.db.engine import Engine
-from tidings.roles.router.router import Outcome, Router
+from tidings.roles.router.passes import Outcome
+from tidings.roles.router.router import Router
 
 BATCH = 200
 FOUND_LATE = 20

@@ -35,7 +35,7 @@ async def test_a_process_is_seen_from_its_start_until_its_end(engine: Database) 
     assert first["version"] == tidings.__version__
 
     async def refreshed() -> bool:
-        return (await row())["seen_at"] > first["seen_at"]
+        return bool((await row())["seen_at"] > first["seen_at"])
 
     await eventually(refreshed, what="another sign of life")
     assert (await row())["started_at"] == first["started_at"]

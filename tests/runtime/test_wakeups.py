@@ -185,7 +185,7 @@ async def test_publish_of_the_command_line_wakes_the_router_after_its_commit(
     """In a statement of its own; where there are no notifications, in none."""
     environment = engine.environment()
     environment["TIDINGS_DATABASE_URL_EVENT_INGEST_WRITER"] = proxy.url(engine.url("event_ingest_writer"))
-    await asyncio.to_thread(run, "publish", "order.paid", cwd=tmp_path, **environment)
+    await asyncio.to_thread(run, "publish", "order.paid", cwd=tmp_path, env=environment)
     asked = [name for name in proxy.seen if not name.startswith("migrations.")]
     told = ["event_ingest_writer.notify"] if engine.family == "postgresql" else []
     assert asked[-1 - len(told) :] == ["event_ingest_writer.commit", *told]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,13 +16,14 @@ from tests.support.processes import INHERITED
 _SECONDS = 90
 
 
-def run(*arguments: str, cwd: Path, exit: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`tidings …` with a bare environment; fails if it ends otherwise than with `exit`, or shows a stack trace."""
+def run(
+    *arguments: str, cwd: Path, exit: int = 0, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`tidings …` with `env` and little else around it; fails if it ends otherwise than with `exit`, or a trace."""
     bare = {name: os.environ[name] for name in INHERITED if name in os.environ}
     argv = [sys.executable, "-m", "tidings", *arguments]
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        env = {**bare, "COLUMNS": "200", **environment}
-        process = Forked(argv, env, cwd, stdout.fileno(), stderr.fileno())
+        process = Forked(argv, {**bare, "COLUMNS": "200", **(env or {})}, cwd, stdout.fileno(), stderr.fileno())
         try:
             code = process.wait(_SECONDS)
         finally:
@@ -55,11 +57,11 @@ class Shell:
 
     def says(self, *arguments: str, exit: int = 0, **environment: str) -> str:
         """What it says to people: both streams."""
-        ended = run(*arguments, cwd=self.cwd, exit=exit, **self.environment, **environment)
+        ended = run(*arguments, cwd=self.cwd, exit=exit, env=self.environment | environment)
         return ended.stdout + ended.stderr
 
     def json(self, *arguments: str, exit: int = 0) -> Any:
-        return json.loads(run(*arguments, "--json", cwd=self.cwd, exit=exit, **self.environment).stdout)
+        return json.loads(run(*arguments, "--json", cwd=self.cwd, exit=exit, env=self.environment).stdout)
 
     def doctor(self) -> dict[str, dict[str, str]]:
         """The findings by their subject. The test servers give up durability for speed, hence exit 1."""

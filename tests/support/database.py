@@ -5,6 +5,7 @@ import itertools
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -117,7 +118,7 @@ class Database:
         for role in ROLE_NAMES:
             group = self.names.group(role)
             has |= await CatalogueOperations.step(
-                catalogue, lambda operations, group=group: operations.granted_rights(self.names.schema, group)
+                catalogue, partial(CatalogueOperations.granted_rights, schema=self.names.schema, grantee=group)
             )
         return has
 

@@ -46,14 +46,14 @@ def send(leader: psutil.Process, number: signal.Signals) -> None:
 def is_alive(process: psutil.Process) -> bool:
     """Whether it still runs code; a zombie does not."""
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
 
 def _descendants(leader: psutil.Process) -> list[psutil.Process]:
     try:
-        return leader.children(recursive=True)
+        return list(leader.children(recursive=True))
     except psutil.NoSuchProcess:
         return []
 

@@ -130,5 +130,5 @@ class FaultLink:
     def _client_pid(self) -> int:
         # Both ends: other processes may have the same port for a way to somebody else.
         ends = [self._client.writer.get_extra_info(name)[:2] for name in ("peername", "sockname")]
-        owners = [c.pid for c in psutil.net_connections("tcp") if [c.laddr, c.raddr] == ends and c.pid]
+        owners: list[int] = [c.pid for c in psutil.net_connections("tcp") if [c.laddr, c.raddr] == ends and c.pid]
         return owners[0]

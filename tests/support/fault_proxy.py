@@ -11,14 +11,14 @@ from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from tests.support.fault_link import FaultLink, Side
-from tests.support.faults import CUT, FREEZE, KILL, REWRITE, Fault, FaultPlan
+from tests.support.faults import CUT, FREEZE, KILL, REWRITE, Fault, FaultPlan, When
 from tests.support.ports import LOOPBACK, ReservedPort
 from tests.support.waiting import PATIENCE
 from tests.support.wire import Conversation
 from tests.support.wire_mysql import MySQLConversation
 from tests.support.wire_postgres import PostgresConversation
 
-__all__ = ["CUT", "FREEZE", "KILL", "REWRITE", "Fault", "FaultProxy"]
+__all__ = ["CUT", "FREEZE", "KILL", "REWRITE", "Fault", "FaultProxy", "When"]
 
 CONVERSATIONS: dict[str, type[Conversation]] = {
     "postgresql": PostgresConversation,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
+When = Literal["before", "after"]
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -50,7 +52,7 @@ class Fault:
 
     statement: str
     action: Cut | KILL | Freeze | REWRITE
-    when: Literal["before", "after"] = "before"
+    when: When = "before"
     nth: int = 1
 
 

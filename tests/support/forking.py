@@ -139,8 +139,9 @@ def _serve(orders: socket.socket) -> dict[str, Any] | None:
     woken, waker = os.pipe2(os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    awaited: list[socket.socket | int] = [orders, woken]
     while True:
-        ready = select.select([orders, woken], [], [])[0]
+        ready = select.select(awaited, [], [])[0]
         if woken in ready:
             os.read(woken, 1000)
             _tell_ends(children)

@@ -8,5 +8,6 @@ from tidings.roles.cleaner.cleaner import Cleaner
 PATIENCE = "TIDINGS_TEST_CLEANER_PATIENCE"
 
 if __name__ == "__main__":
+    assert Cleaner.__init__.__kwdefaults__
     Cleaner.__init__.__kwdefaults__["patience"] = float(os.environ[PATIENCE])
     main()

@@ -21,19 +21,21 @@ from tests.support.waiting import PATIENCE
 INHERITED = ("PATH", "HOME", "LANG")
 ROOT = Path(__file__).parents[2]
 
+Start = Callable[["Process"], "Process"]
+
 
 def tidings(*args: str, **env: str) -> "Process":
     """The product's command line as an operator runs it; not started yet."""
     return Process([sys.executable, "-m", "tidings", *args], env)
 
 
-def hurried(*args: str, patience: float = 0.3, **env: str) -> "Process":
-    """The same, with a cleaner that waits only so long after it connected."""
-    made = {"TIDINGS_TEST_CLEANER_PATIENCE": str(patience), **env}
+def hurried(*args: str, **env: str) -> "Process":
+    """The same, with a cleaner that waits for hardly a moment after it connected."""
+    made = {"TIDINGS_TEST_CLEANER_PATIENCE": "0.3", **env}
     return Process([sys.executable, "-m", "tests.support.hurried", *args], made, cwd=ROOT)
 
 
-def processes() -> Iterator[Callable[["Process"], "Process"]]:
+def processes() -> Iterator[Start]:
     """Fixture function: `start(process)` starts it, and what still runs after the test is ended."""
     with ExitStack() as started:
         yield started.enter_context

@@ -10,6 +10,8 @@ import asyncpg
 class Session(Protocol):
     """Runs one statement at a time, each in its own transaction unless the statements say otherwise."""
 
+    connection: Any  # the driver's own
+
     async def run(self, sql: str) -> list[tuple[Any, ...]]: ...
 
     async def close(self) -> None: ...

@@ -51,11 +51,11 @@ def logged_in_mysql(capabilities: int = 0) -> MySQLConversation:
         (b"", ""),
     ],
 )
-def test_the_name_is_in_the_comment_that_a_statement_starts_with(text, name):
+def test_the_name_is_in_the_comment_that_a_statement_starts_with(text: bytes, name: str) -> None:
     assert statement_name(text) == name
 
 
-def test_messages_are_found_whatever_the_pieces_they_arrive_in():
+def test_messages_are_found_whatever_the_pieces_they_arrive_in() -> None:
     conversation = started_postgres()
     stream = typed("Q", b"/* a.b */ SELECT 1\0") + typed("Q", b"/* a.c */ SELECT 2\0")
     found = [request for byte in stream for request in conversation.requests(bytes([byte]))]
@@ -63,7 +63,7 @@ def test_messages_are_found_whatever_the_pieces_they_arrive_in():
     assert b"".join(request.data for request in found) == stream
 
 
-def test_postgresql_answers_belong_to_their_own_exchange_when_requests_run_ahead():
+def test_postgresql_answers_belong_to_their_own_exchange_when_requests_run_ahead() -> None:
     conversation = started_postgres()
     first, second = conversation.requests(typed("Q", b"/* a.b */ x\0") + typed("Q", b"/* a.c */ y\0"))
     one, two = conversation.answers(READY + READY)
@@ -72,7 +72,7 @@ def test_postgresql_answers_belong_to_their_own_exchange_when_requests_run_ahead
     assert two.ends
 
 
-def test_a_postgresql_statement_is_executed_by_execute_and_not_by_parse_or_bind():
+def test_a_postgresql_statement_is_executed_by_execute_and_not_by_parse_or_bind() -> None:
     conversation = started_postgres()
     parse = typed("P", b"s1\0/* a.b */ SELECT 1\0\0\0")
     bind, execute = typed("B", b"p1\0s1\0\0\0"), typed("E", b"p1\0\0\0\0\0")
@@ -83,7 +83,7 @@ def test_a_postgresql_statement_is_executed_by_execute_and_not_by_parse_or_bind(
     assert requests[2].exchange is requests[3].exchange is requests[4].exchange
 
 
-def test_encryption_would_hide_the_statements_and_is_reported():
+def test_encryption_would_hide_the_statements_and_is_reported() -> None:
     postgres = PostgresConversation()
     list(postgres.requests(struct.pack("!II", 8, 80877103)))
     with pytest.raises(Unreadable):
@@ -92,7 +92,7 @@ def test_encryption_would_hide_the_statements_and_is_reported():
         logged_in_mysql(CLIENT_SSL)
 
 
-def test_postgresql_may_decline_encryption_and_go_on():
+def test_postgresql_may_decline_encryption_and_go_on() -> None:
     conversation = PostgresConversation()
     list(conversation.requests(struct.pack("!II", 8, 80877103)))
     assert [answer.data for answer in conversation.answers(b"N")] == [b"N"]
@@ -116,12 +116,12 @@ def test_postgresql_may_decline_encryption_and_go_on():
         (True, [b"\x01", COLUMN, b"\0\0\x01x", OK_OF_ROWS]),
     ],
 )
-def test_a_mysql_answer_ends_with_its_last_packet_and_not_before(deprecate_eof, answer):
+def test_a_mysql_answer_ends_with_its_last_packet_and_not_before(deprecate_eof: bool, answer: list[bytes]) -> None:
     reply = Reply(deprecate_eof)
     assert [reply.ends_with(payload) for payload in answer] == [False] * (len(answer) - 1) + [True]
 
 
-def test_a_mysql_value_that_fills_its_packet_goes_on_in_the_next():
+def test_a_mysql_value_that_fills_its_packet_goes_on_in_the_next() -> None:
     conversation = logged_in_mysql(CLIENT_DEPRECATE_EOF)
     long_text = b"\x03/* a.b */ " + b"x" * 0xFFFFFF
     requests = list(conversation.requests(packet(long_text[:0xFFFFFF]) + packet(long_text[0xFFFFFF:], 1)))
@@ -131,7 +131,7 @@ def test_a_mysql_value_that_fills_its_packet_goes_on_in_the_next():
     assert [answer.ends for answer in answers] == [False, False, False, False, True]
 
 
-def test_a_mysql_statement_that_could_not_be_prepared_has_no_name_to_execute():
+def test_a_mysql_statement_that_could_not_be_prepared_has_no_name_to_execute() -> None:
     conversation = logged_in_mysql()
     list(conversation.requests(packet(b"\x16/* a.b */ SELEC 1")))
     list(conversation.answers(packet(b"\xff\x28\x04no", 1)))

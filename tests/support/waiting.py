@@ -14,7 +14,7 @@ FIRST_PAUSE = 0.005
 LONGEST_PAUSE = 0.1
 
 
-def wait_until(predicate: Callable[[], T], timeout: float = PATIENCE, what: str = "a fact") -> T:
+def wait_until(predicate: Callable[[], T | None], timeout: float = PATIENCE, what: str = "a fact") -> T:
     """Ask again and again until the answer is true, and return that answer."""
     deadline = time.monotonic() + timeout
     for pause in _pauses():
@@ -27,9 +27,9 @@ def wait_until(predicate: Callable[[], T], timeout: float = PATIENCE, what: str 
 
 
 @overload
-async def eventually(predicate: Callable[[], Awaitable[T]], timeout: float = ..., what: str = ...) -> T: ...
+async def eventually(predicate: Callable[[], Awaitable[T | None]], timeout: float = ..., what: str = ...) -> T: ...
 @overload
-async def eventually(predicate: Callable[[], T], timeout: float = ..., what: str = ...) -> T: ...
+async def eventually(predicate: Callable[[], T | None], timeout: float = ..., what: str = ...) -> T: ...
 async def eventually(predicate: Callable[[], Any], timeout: float = PATIENCE, what: str = "a fact") -> Any:
     """The same for async tests; the predicate may be a coroutine function."""
     deadline = time.monotonic() + timeout

@@ -173,7 +173,8 @@ class Witness:
         last = 0
         while rows := self.rows(f"{text} WHERE id > {last} ORDER BY id LIMIT {PART}"):
             for row in rows:
-                yield Change(**{name: intern(value) if type(value) is str else value for name, value in row.items()})
+                once: dict[str, Any] = {name: intern(it) if type(it) is str else it for name, it in row.items()}
+                yield Change(**once)
             last = rows[-1]["id"]
 
     def _run(self, texts: Iterable[str]) -> None:

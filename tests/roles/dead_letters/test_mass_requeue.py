@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import time
+from functools import partial
 
 import pytest
 
@@ -145,11 +146,9 @@ async def test_filters_take_what_they_name_and_nothing_else(scene: Scene) -> Non
     }
     for filter, expected in cases.items():
         assert (await preview(scene.engine, filter)).total == len(expected)
-        mass = await DeadLetterOperations.step(
-            scene.engine, lambda operations, wanted=filter: _stored(operations, wanted)
-        )
+        mass = await DeadLetterOperations.step(scene.engine, partial(_stored, filter=filter))
         found = await DeadLetterOperations.step(
-            scene.engine, lambda operations, mass=mass: operations.next_letters(mass, 100)
+            scene.engine, partial(DeadLetterOperations.next_letters, mass=mass, limit=100)
         )
         assert {*found} == expected, filter
         assert mass.filter == filter

@@ -7,7 +7,8 @@ from tests.support.database import Database
 from tests.support.queue import Queue
 from tidings.model.task import TaskStatus
 from tidings.roles.observer.audit import AuditFilter, AuditObserver
-from tidings.roles.observer.pages import WINDOW, Page, Place
+from tidings.roles.observer.listing import Page, Place
+from tidings.roles.observer.pages import WINDOW
 from tidings.roles.observer.task_pages import TaskFilter, TaskKind, TaskPages
 
 MANY, LIMIT = WINDOW + 10, 250

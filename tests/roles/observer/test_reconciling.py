@@ -160,10 +160,10 @@ async def test_the_command_ends_with_1_and_names_the_event(throwaway: Database, 
     await world.set()
     await world.deliver(EVENTS)
     environment = throwaway.environment()
-    assert "It adds up." in run("reconcile", cwd=tmp_path, **environment).stdout
+    assert "It adds up." in run("reconcile", cwd=tmp_path, env=environment).stdout
     await without_guards(throwaway)
     await world.sql("DELETE FROM webhook_delivery_sagas WHERE id = 1")
-    damaged = run("reconcile", cwd=tmp_path, exit=1, **environment)
+    damaged = run("reconcile", cwd=tmp_path, exit=1, env=environment)
     assert "event:1 routers wrote down 2 deliveries" in damaged.stdout
-    told = json.loads(run("reconcile", "--json", cwd=tmp_path, exit=1, **environment).stdout)
+    told = json.loads(run("reconcile", "--json", cwd=tmp_path, exit=1, env=environment).stdout)
     assert (told["accepted"], told["adds_up"], told["differences"][0]["event_id"]) == (EVENTS, False, 1)

@@ -8,7 +8,8 @@ from tests.support.database import Database
 from tests.support.queue import Queue
 from tidings.errors import NotFound
 from tidings.model.task import TaskStatus
-from tidings.roles.observer.tasks import Shown, TaskObserver
+from tidings.roles.observer.listing import Shown
+from tidings.roles.observer.tasks import TaskObserver
 
 
 def ids(rows: Sequence[Shown]) -> list[int]:

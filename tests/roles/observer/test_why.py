@@ -211,6 +211,6 @@ async def test_a_saga_that_is_not_there_is_not_found(world: World) -> None:
 async def test_the_command_tells_people_and_machines(world: World, tmp_path: Path) -> None:
     await world.deliver(1)
     environment = world.database.environment()
-    assert "saga:1  Delivered to subscription 1" in run("why", "event:1", cwd=tmp_path, **environment).stdout
-    assert '"is_over": false' in run("why", "event:1", "--json", cwd=tmp_path, **environment).stdout
-    assert "saga:34" in run("why", "what", cwd=tmp_path, exit=2, **environment).stderr
+    assert "saga:1  Delivered to subscription 1" in run("why", "event:1", cwd=tmp_path, env=environment).stdout
+    assert '"is_over": false' in run("why", "event:1", "--json", cwd=tmp_path, env=environment).stdout
+    assert "saga:34" in run("why", "what", cwd=tmp_path, exit=2, env=environment).stderr

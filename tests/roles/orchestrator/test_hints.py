@@ -45,7 +45,7 @@ async def test_the_result_of_an_old_job_that_comes_late_is_taken_in_within_a_sec
 
     async def is_taken_in() -> bool:
         await scene.step()
-        return (await scene.one(SAGAS, slow))["status"] == "Completed"
+        return bool((await scene.one(SAGAS, slow))["status"] == "Completed")
 
     await eventually(is_taken_in, what="the result to be taken in")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,8 @@ async def test_one_that_was_broken_off_goes_on_where_it_was(scene: Scene) -> Non
 async def test_a_subscription_to_which_nothing_is_sent_is_refused(scene: Scene, state: str) -> None:
     await scene.events(2)
     await scene.drain()
-    late = await scene.subscription(**{state: False})
+    columns: dict[str, Any] = {state: False}
+    late = await scene.subscription(**columns)
     before = await scene.everything()
     with pytest.raises(SubscriptionRefused, match=f"not {state}"):
         await replay(scene, late)
@@ -186,7 +188,7 @@ async def test_beside_routers_that_run_and_rewind_nothing_is_doubled_and_nothing
     await assert_adds_up(scene)
 
 
-async def until_done(filling: "asyncio.Future[list[None]]", router: Router) -> int:
+async def until_done(filling: "asyncio.Future[tuple[None, None]]", router: Router) -> int:
     """How many passes of the router did something meanwhile."""
     passes = 0
     while not filling.done():

@@ -37,7 +37,7 @@ async def test_a_pass_can_be_called_by_those_who_schedule_it(scene: Scene, tmp_p
     await scene.subscription()
     await scene.drain()
     await scene.events(2)
-    said = run("run", "router", "--once", "--json", cwd=tmp_path, **scene.database.environment())
+    said = run("run", "router", "--once", "--json", cwd=tmp_path, env=scene.database.environment())
     done = orjson.loads(said.stdout)
     assert (done["outcome"], done["read"], done["sagas"]) == ("routed", 2, 2)
     assert await scene.count("webhook_delivery_sagas") == 2

@@ -233,7 +233,7 @@ async def test_doctor_looks_and_changes_nothing(breakable: Scene, tmp_path: Path
     await breakable.subscription()
     await bury_one(breakable)
     before = await breakable.everything()
-    run("doctor", cwd=tmp_path, exit=1, **breakable.database.environment())
+    run("doctor", cwd=tmp_path, exit=1, env=breakable.database.environment())
     assert await breakable.everything() == before
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.database import Database
 from tidings.decisions.destinations import DestinationRules
-from tidings.decisions.subscribing import SubscriptionRules, secret_text
+from tidings.decisions.secret_keys import secret_text
+from tidings.decisions.subscribing import SubscriptionRules
 from tidings.errors import Conflict, NotFound, SecretsUnusable, StatementFailed, SubscriptionRefused
 from tidings.model.subscription import subscription_from
 from tidings.roles.subscriptions import actions
@@ -26,8 +27,8 @@ pytestmark = pytest.mark.slow
 ADMIN, VERIFIER = "subscription_admin", "subscription_verifier"
 RULES = SubscriptionRules(DestinationRules(http_hosts=("127.0.0.1",), networks=(ip_network("127.0.0.0/8"),)))
 VAULT = Vault(["the key of the tests"])
-LEAST = {"event_type": "order.*", "callback_url": "https://example.com/hook"}
-TRUSTED = {**LEAST, "callback_url": "http://127.0.0.1:9000/hook", "verification": "none"}
+LEAST: dict[str, Any] = {"event_type": "order.*", "callback_url": "https://example.com/hook"}
+TRUSTED: dict[str, Any] = {**LEAST, "callback_url": "http://127.0.0.1:9000/hook", "verification": "none"}
 SECOND = 1_000_000
 
 

@@ -1,6 +1,7 @@
 """A test event: to that one subscription only, as a delivery would be, and without a trace in the log of events."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from tidings.model.endpoint_check import CheckOutcome
 from tidings.roles.subscriptions import actions
 
 
-async def verified(scene: Scene, path: str = "/hook", **given: object) -> int:
+async def verified(scene: Scene, path: str = "/hook", **given: Any) -> int:
     id = await scene.subscription(path, **given)
     scene.receiver.answer(path, proving())
     await scene.verify(id)

@@ -177,7 +177,7 @@ async def test_it_is_sent_when_it_is_allowed_again(scene: Scene) -> None:
 
         async def is_back() -> bool:
             row = await scene.job(job)
-            return row["status"] == "Pending" and row["lease_token"] != 0
+            return bool(row["status"] == "Pending" and row["lease_token"] != 0)
 
         await eventually(is_back, what="the job to be given back")
         await scene.sql(f"UPDATE subscriptions SET active = true WHERE id = {subscription}")

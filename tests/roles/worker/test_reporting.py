@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -124,8 +125,8 @@ async def test_a_token_that_is_off_by_one_is_another_token(scene: Scene) -> None
     await scene.sql(f"UPDATE webhook_delivery_jobs SET status = 'Leased', lease_token = {token} WHERE id = {job}")
     engine = await scene.database.open("job_worker")
     for wrong in (token - 1, token + 1):
-        (leased,) = await WorkerOperations.step(engine, lambda it, wrong=wrong: it.leased_jobs([job], wrong))
-        await WorkerOperations.step(engine, lambda it, leased=leased: it.give_back([leased], 0, 1))
+        (leased,) = await WorkerOperations.step(engine, partial(WorkerOperations.leased_jobs, ids=[job], token=wrong))
+        await WorkerOperations.step(engine, partial(WorkerOperations.give_back, jobs=[leased], delay=0, new_token=1))
         row = await scene.job(job)
         assert (row["status"], row["lease_token"]) == ("Leased", token)
     (leased,) = await WorkerOperations.step(engine, lambda it: it.leased_jobs([job], token))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.chaos.checker import Witness, compare
 from tests.chaos.checker.ledgers import Broken, Ledgers, Request, Subscription
@@ -68,7 +69,7 @@ class Stage:
             process.kill()
         await asyncio.to_thread(self.witness.stop_watching)
 
-    async def subscriber(self, path: str, event_type: str = "*", **columns: object) -> Subscription:
+    async def subscriber(self, path: str, event_type: str = "*", **columns: Any) -> Subscription:
         scene = Scene(self.database, self.receiver, Vault([KEY]))
         id = await scene.subscription(path, event_type=event_type, **columns)
         limit = int(str(columns.get("max_retry_limit", LIMIT)))

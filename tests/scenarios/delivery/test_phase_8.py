@@ -9,7 +9,7 @@ import pytest
 from tests.scenarios.delivery.stage import Committed, Stage
 from tests.scenarios.delivery.zombies import LATE
 from tests.support.commands import run
-from tests.support.fault_proxy import KILL, Fault, FaultProxy
+from tests.support.fault_proxy import KILL, Fault, FaultProxy, When
 from tests.support.processes import tidings
 from tests.support.receiver import Answer
 from tests.support.waiting import eventually
@@ -39,7 +39,7 @@ async def test_duplicate_events_are_one_event_and_one_delivery(stage: Stage, tmp
         await proxy.until_fired(30)
         assert killed.wait() == -signal.SIGKILL, killed.output
     for _ in range(2):
-        said = run(*words, cwd=tmp_path, **stage.environment())
+        said = run(*words, cwd=tmp_path, env=stage.environment())
         assert "duplicate" in said.stdout
     stage.committed.append(Committed("twice", event.event_type, event.payload))
     stage.run(*EVERYTHING)
@@ -74,7 +74,7 @@ async def test_duplicate_routing_makes_one_saga_and_one_delivery(stage: Stage) -
 
 
 @pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.full)])
-async def test_a_worker_that_dies_before_it_stored_the_result_is_made_up_for(stage: Stage, when: str) -> None:
+async def test_a_worker_that_dies_before_it_stored_the_result_is_made_up_for(stage: Stage, when: When) -> None:
     """The endpoint said 200 and nobody heard it; or it was stored, and the worker never learnt. reliability.md A1."""
     await stage.subscriber("/hook")
     await stage.publish(5)

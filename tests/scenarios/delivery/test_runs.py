@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import signal
+from functools import partial
 
 import pytest
 
@@ -157,8 +158,12 @@ async def test_nothing_that_was_committed_is_lost_when_the_database_is_killed(st
     await stage.until_requests(20)
     doubtful: list[Committed] = []
     producing = [asyncio.create_task(produce(stage, waves, doubtful)) for _ in range(4)]
+
+    def are_committed(part: float) -> bool:
+        return len(stage.committed) >= part * 4 * 20 * waves
+
     for part in (0.2, 0.6):
-        await eventually(lambda part=part: len(stage.committed) >= part * 4 * 20 * waves, 300, "the producers to go on")
+        await eventually(partial(are_committed, part), 300, "the producers to go on")
         await stage.restart_database()
     await asyncio.gather(*producing)
     assert doubtful, "no producer was hit"

@@ -13,7 +13,8 @@ from tests.support.sessions import Session, connect
 from tests.support.waiting import eventually
 from tidings.errors import DatabaseError
 from tidings.model.route import DEFAULT_ROUTER
-from tidings.roles.router.router import Pass, Router
+from tidings.roles.router.passes import Pass
+from tidings.roles.router.router import Router
 
 BATCH = 20
 

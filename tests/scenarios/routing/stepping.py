@@ -81,13 +81,14 @@ class Theatre:
 
 @asynccontextmanager
 async def theatre(database: Database, new_router: NewRouter) -> AsyncIterator[Theatre]:
-    sessions = [await connect(database.url(PRODUCER)), await connect(database.admin_url)]
+    holder, watcher = await connect(database.url(PRODUCER)), await connect(database.admin_url)
     ledger = await Ledger.of(database)
     try:
-        yield Theatre(database, ledger, Barriers(*sessions, WORDS[database.kind]), new_router)
+        yield Theatre(database, ledger, Barriers(holder, watcher, WORDS[database.kind]), new_router)
     finally:
-        for session in (*sessions, ledger):
-            await session.close()
+        await holder.close()
+        await watcher.close()
+        await ledger.close()
 
 
 class History:

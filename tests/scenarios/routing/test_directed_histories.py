@@ -8,13 +8,11 @@ import pytest
 
 from tests.scenarios.routing.scene import BATCH, Scene
 from tests.scenarios.routing.stage import ROUTER, Verdict
-from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy
-from tests.support.processes import Process, tidings
+from tests.support.fault_proxy import CUT, KILL, Fault, FaultProxy, When
+from tests.support.processes import Start, tidings
 
 NOTHING_WRONG = Verdict()
 WITNESS = "router.present_writers"
-
-Start = Callable[[Process], Process]
 
 
 @pytest.mark.slow
@@ -148,7 +146,7 @@ async def test_without_knowing_who_writes_no_hole_is_dropped_and_the_rest_is_rou
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_router_killed_between_its_pass_and_its_look_at_writers_loses_nothing(
-    scene: Scene, start: Start, when: str
+    scene: Scene, start: Start, when: When
 ) -> None:
     late = await scene.producer()
     await late.run("BEGIN")
