@@ -71,7 +71,7 @@ def test_every_test_that_the_page_names_exists(rows: list[Row]) -> None:
     assert missing_tests(rows, existing_tests()) == []
 
 
-def test_where_the_design_decided_otherwise_is_said(rows: list[Row]) -> None:
+def test_where_it_was_decided_otherwise_is_said(rows: list[Row]) -> None:
     assert silent_about_rulings(rows) == []
 
 

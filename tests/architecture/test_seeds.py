@@ -17,7 +17,7 @@ SEEDS = ROOT.parent / "shared" / "seeds"
 ALL_SEEDS = ("000", "001", "002", "003", "004")
 NO_RULE = "What is no rule"
 
-# Words of the seeds that the design has decided otherwise, and where: the line must say so.
+# Words of the seeds about which something else was decided, and where: the line must say so.
 RULED_OTHERWISE = {
     "unique (event_id, subscription_id)": "ruling 1",
     "uniq_saga_event_subscription (event_id": "ruling 1",
@@ -25,27 +25,27 @@ RULED_OTHERWISE = {
     "retry limit is exceeded": "ruling 3",
     "base_delay * (2^(attempt_count - 1))": "ruling 4",
     "Clear or leave final_error_code": "ruling 5",
-    "SELECT / INSERT / UPDATE": "§3",
-    "UPDATE jobs": "§3",
+    "SELECT / INSERT / UPDATE": "decision 2",
+    "UPDATE jobs": "decision 2",
     ".NET": "ruling 19",
-    "event_type 相同": "§4",
-    "ON DUPLICATE KEY UPDATE": "§4",
+    "event_type 相同": "decision 8",
+    "ON DUPLICATE KEY UPDATE": "decision 8",
     "iu_": "ruling 19",
-    "event_outbox": "§2",
-    "SQL function": "§4",
-    "(last_created_at, last_event_id)": "§4",
-    "event_ref uuid": "§2",
-    "FOR UPDATE OF eo SKIP LOCKED": "§4",
-    "SKIP LOCKED gives": "§4",
-    "exactly one iu_route_attempt": "§4",
+    "event_outbox": "decision 5",
+    "SQL function": "decision 7",
+    "(last_created_at, last_event_id)": "decision 7",
+    "event_ref uuid": "decision 5",
+    "FOR UPDATE OF eo SKIP LOCKED": "decision 7",
+    "SKIP LOCKED gives": "decision 7",
+    "exactly one iu_route_attempt": "decision 8",
     "fn_iu_route_deliver": "ruling 14",
     "feature_not_supported": "ruling 14",
     "dead-letters the event": "ruling 14",
     "No downstream delivery": "ruling 14",
     "dry_run=false macro": "ruling 14",
-    "could be skipped": "§4",
-    "safety-lag": "§4",
-    "ON UPDATE CURRENT_TIMESTAMP": "§2",
+    "could be skipped": "decision 7",
+    "safety-lag": "decision 7",
+    "ON UPDATE CURRENT_TIMESTAMP": "decision 5",
     "此時不需要再用樂觀鎖": "ruling 8",
     "直接在下次掃描時處理": "ruling 8",
     "防止重複提交相同任務": "ruling 13",
@@ -159,10 +159,12 @@ def test_every_test_that_the_page_names_exists(lines: list[Line]) -> None:
     assert missing_tests(lines, existing_tests()) == []
 
 
-def test_what_the_design_ruled_otherwise_is_said(lines: list[Line]) -> None:
+def test_what_was_decided_otherwise_is_said(lines: list[Line]) -> None:
     assert silent_about_rulings(lines) == []
     unclear = [
-        line.ruled_otherwise for line in lines if not re.fullmatch(r"((ruling |§)\d+(, |$))*", line.ruled_otherwise)
+        line.ruled_otherwise
+        for line in lines
+        if not re.fullmatch(r"((ruling |decision )\d+(, |$))*", line.ruled_otherwise)
     ]
     assert unclear == []
 

@@ -81,7 +81,7 @@ def beyond_the_map(role: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=[*DIALECTS])
 def test_no_statement_touches_what_the_map_does_not_give_to_its_role(dialect: Dialect) -> None:
-    """DESIGN §3, STYLE idea 4. Ring 2: the text."""
+    """Rights are data: what the map gives is held against the text of each statement."""
     strangers = [package for package in packages() if package not in ROLE_OF]
     assert strangers == [], "say in ROLE_OF whose statements these are"
     wrong = []
