@@ -27,7 +27,7 @@ CASES = tuple(
     for workers, orchestrators in ((1, 1), (2, 1), (2, 2))
 )
 HEADINGS = ("requests", "workers", "orchestrators", "/s", "× one", "cores", "saturated", OF)
-# From here on somebody is taken for being at his end.
+# From here on a process is taken for being at its end.
 BUSY = 0.9
 
 

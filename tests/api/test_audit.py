@@ -19,7 +19,7 @@ async def audited(engine: Database) -> list[dict[str, Any]]:
 async def test_every_change_is_written_down_with_its_request(
     served: Served, admin: httpx.AsyncClient, scene: Scene, engine: Database
 ) -> None:
-    """reliability.md §2: actor, key id, address, action, target, request id; in the same transaction."""
+    """Actor, key id, address, action, target, request id; in the same transaction."""
     (letter,) = await scene.letters(await scene.subscription())
     (saga,) = await scene.ended(await scene.subscription())
     before = len(await audited(engine))

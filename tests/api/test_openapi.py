@@ -45,8 +45,7 @@ PATHS = [
 ]
 
 
-async def test_the_document_has_every_path_of_the_design_and_describes_every_part(served: Served) -> None:
-    """DESIGN §8."""
+async def test_the_document_has_every_path_and_describes_every_part(served: Served) -> None:
     document = (await served.client().get("/openapi.json")).json()
     assert set(PATHS) <= set(document["paths"])
     for path, verb, operation in operations(document):

@@ -1,4 +1,4 @@
-"""Subscriptions: secrets are shown once, nobody overwrites what he has not seen, and nobody calls himself verified."""
+"""Subscriptions: secrets are shown once, nothing unseen is overwritten, and nobody is verified by their own word."""
 
 import json
 from typing import Any
@@ -94,9 +94,11 @@ async def test_an_edit_with_an_old_etag_changes_nothing(admin: httpx.AsyncClient
     assert first.status_code == 200
     assert first.headers["etag"] != etag
     problem(
-        await admin.patch(path, json={"description": "his"}, headers={"If-Match": etag}), 412, "precondition_failed"
+        await admin.patch(path, json={"description": "late"}, headers={"If-Match": etag}), 412, "precondition_failed"
     )
-    problem(await admin.patch(path, json={"description": "his"}, headers={"If-Match": "x"}), 412, "precondition_failed")
+    problem(
+        await admin.patch(path, json={"description": "late"}, headers={"If-Match": "x"}), 412, "precondition_failed"
+    )
     assert (await admin.get(path)).json()["description"] == "mine"
     assert (await admin.patch(path, json={"description": "again"}, headers={"If-Match": "*"})).status_code == 200
     assert (await admin.patch(path, json={"description": "and"})).json()["description"] == "and"

@@ -36,8 +36,8 @@ LETTERS_AT_ONCE = 8
 TURN, LONGEST_STALL = 0.2, 1.0
 LONGEST_SEARCH = 8.0
 CROWDED, LONGEST_CHOICE = 6, 1.0
-# How long another one has had what was his when a zombie comes back: it is sending the first of them, or those that had
-# to wait behind them. None: it comes back when it likes.
+# How long another one has had the zombie's jobs when it comes back: the other is sending the first of them, or those
+# that had to wait behind them. None: it comes back when it likes.
 HEAD_STARTS = (0.1, 0.7, None)
 GLANCE = 0.03
 

@@ -265,7 +265,7 @@ async def busy(tell: Telling) -> None:
 
 
 async def zombie(tell: Telling) -> None:
-    """A's lease is taken over while its request is under way; it reports while B is sending (reliability.md A5)."""
+    """A's lease is taken over while its request is under way; it reports while B is sending (catalogue A5)."""
     await tell.subscribe("held")
     await tell.publish("held")
     a, b = await tell.worker(), await tell.worker()

@@ -33,7 +33,7 @@ async def test_nothing_is_lost_doubled_or_left_under_fire(own_kind: str, tmp_pat
 @pytest.mark.alone
 @pytest.mark.timeout(240)
 async def test_without_faults_nothing_comes_twice(own_kind: str, tmp_path: Path) -> None:
-    """reliability.md §5.2, 8: exactly 0 duplicates in a fault-free run of the same size."""
+    """Exactly 0 duplicates in a fault-free run of the same size."""
     report = await run(own_kind, QUIET, SEED, tmp_path)
     assert not report.problems, report
     assert report.verdict is not None

@@ -8,7 +8,7 @@ from tests.chaos.schedule import COMMIT, MANY_TASKS, NIGHTLY, ROLES, SOAK, TASKS
 
 
 def test_a_seed_is_always_the_same_schedule() -> None:
-    """reliability.md §5.3: ten replays of a seed give the same fault schedule."""
+    """Ten replays of a seed give the same fault schedule."""
     first = schedule(COMMIT, 7)
     assert all(schedule(COMMIT, 7) == first for _ in range(10))
     assert schedule(COMMIT, 8) != first

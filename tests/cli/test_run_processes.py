@@ -90,7 +90,7 @@ async def test_without_a_leader_they_stop_by_themselves(engine: Database, worker
 
 
 @pytest.mark.one_engine("postgresql", reason="it is refused before the database is looked at")
-def test_who_has_a_port_of_his_own_can_not_be_several(shell: Shell) -> None:
+def test_who_has_a_port_of_its_own_can_not_be_several(shell: Shell) -> None:
     assert "only one can listen at the port of api" in shell.says("run", "all", "--processes", "2", exit=2)
     assert "--processes is for those that keep running" in shell.says(
         "run", "router", "--once", "--processes", "2", exit=2

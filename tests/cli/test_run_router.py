@@ -29,7 +29,7 @@ async def scene(engine: Database) -> AsyncIterator[Scene]:
 
 
 async def test_a_single_pass_routes_and_says_what_it_did(scene: Scene, shell: Shell) -> None:
-    """DESIGN §4: "A pass is one call and one transaction (`tidings run router --once` …)"."""
+    """A pass is one call and one transaction."""
     await scene.events(3)
     assert "routed: 3 events, 3 sagas, 0 tasks (3 sent)" in shell.says("run", "router", "--once")
     await scene.events(2)

@@ -110,7 +110,7 @@ async def test_up_works_on_a_server_of_ones_own(
 async def test_up_leaves_closed_what_was_there_before_it(
     throwaway: Database, folder: Path, start: Callable[[Process], Process]
 ) -> None:
-    """DESIGN §8: "`tidings migrate` leaves gates closed", and only a start that creates the schema opens them."""
+    """`tidings migrate` leaves gates closed, and only a start that creates the schema opens them."""
     installed = Installed(folder, start, throwaway.environment() | KEY)
     process = await installed.up()
     assert not await throwaway.sql("SELECT * FROM gates")

@@ -92,7 +92,7 @@ async def test_a_known_duplicate_draws_no_id(engine: Database) -> None:
 
 
 async def test_a_plain_insert_is_an_event_too(engine: Database) -> None:
-    """DESIGN §2: what is left out has its default; afterwards the external id is taken for everybody."""
+    """What is left out has its default; afterwards the external id is taken for everybody."""
     await engine.sql("INSERT INTO events (event_type, payload, external_id) VALUES ('a', '{\"n\": 1}', 'x')", WRITER)
     (event,) = await stored(engine)
     assert (event["event_domain"], event["event_stream"], event["payload"]) == ("default", "", '{"n": 1}')

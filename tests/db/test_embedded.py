@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: DESIGN §3 "Logins" and §9. Real servers, and real processes that are really killed."""
+"""The embedded PostgreSQL: who may log in, who holds it, how it ends. Real servers and processes, really killed."""
 
 import asyncio
 import json

@@ -281,7 +281,7 @@ READING = {
 
 @pytest.mark.parametrize("role", sorted(set(ROLE_NAMES) - {"job_worker", "subscription_verifier"}))
 async def test_a_secret_can_be_had_by_no_way_around(engine: Database, role: str) -> None:
-    """DESIGN §3: secrets are readable by `job_worker` and `subscription_verifier` only."""
+    """Secrets are readable by `job_worker` and `subscription_verifier` only."""
     await engine.sql(
         "INSERT INTO subscriptions (event_type, callback_url, secrets, headers)"
         f" VALUES ('a', 'https://a', '{SECRET}', '{SECRET}')",

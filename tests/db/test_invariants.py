@@ -1,6 +1,6 @@
 """The database defends itself, whoever connects: what no session can do, tried as the owner of the tables.
 
-DESIGN §2. Most tests act in one transaction that is undone at their end; a statement that must be refused stands in a
+Most tests act in one transaction that is undone at their end; a statement that must be refused stands in a
 savepoint, and everything that is guarded is looked at before and after it.
 """
 
@@ -604,7 +604,7 @@ async def test_the_audit_log_is_kept_also_from_a_retention_that_was_given_the_ri
 @pytest.mark.parametrize("role", [OWNER, "admin"])
 @pytest.mark.parametrize("what", FINISHED)
 async def test_nobody_but_retention_deletes_what_is_finished(migrated: Database, what: str, role: str) -> None:
-    """Also the server's own superuser, as long as he has not become somebody else."""
+    """Also the server's own superuser, as long as it has not become somebody else."""
     table, rows = FINISHED[what]
     async with acting(migrated, role) as session:
         for text in story(await session.insert("events"), rows):

@@ -283,7 +283,7 @@ async def test_nothing_starts_for_a_subscription_that_may_not_be_sent_to(
 
 
 async def test_for_a_paused_subscription_the_saga_is_made_and_waits(engine: Database) -> None:
-    """DESIGN §4: "`paused` holds: sagas are still created"."""
+    """To pause is to hold: sagas are still created."""
     (letter,) = await new_dead_letters(engine, await new_subscription(engine), 7)
     await engine.sql("UPDATE subscriptions SET paused = TRUE")
     assert outcomes(await requeue(engine, letter)) == ["started"]
@@ -380,7 +380,7 @@ async def test_nobody_but_the_routines_calls_what_stands_behind_them(engine: Dat
 
 @pytest.mark.parametrize("routine", ROUTINES)
 async def test_no_other_role_calls_it(engine: Database, routine: str) -> None:
-    """DESIGN §3: "executable by `dead_letter_operator` alone"."""
+    """It is executable by `dead_letter_operator` alone."""
     (id,) = await ended(engine, routine, await new_subscription(engine), 7)
     for role in [role for role in ROLE_NAMES if role != OPERATOR]:
         with pytest.raises(StatementFailed, match="denied"):

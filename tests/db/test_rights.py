@@ -15,16 +15,16 @@ from tidings.tables import ROUTINES, TABLES, tables_of
 
 pytestmark = pytest.mark.slow
 
-DESIGN_ROLES = (
+EXPECTED_ROLES = (
     "event_ingest_writer subscription_admin subscription_verifier route_admin key_admin key_checker event_router"
     " saga_orchestrator job_worker lease_cleaner dead_letter_operator task_producer task_worker task_rescuer"
     " task_archiver retention observer session_keeper"
 )
 
 
-def test_the_map_has_every_role_of_the_design_and_no_other() -> None:
-    """DESIGN §3; `schema_owner` migrates and runs nothing, so it is no role of the map."""
-    assert sorted(ROLE_NAMES) == sorted(DESIGN_ROLES.split())
+def test_the_map_has_every_role_and_no_other() -> None:
+    """`schema_owner` migrates and runs nothing, so it is no role of the map."""
+    assert sorted(ROLE_NAMES) == sorted(EXPECTED_ROLES.split())
     assert set(ALL_ROLES) - set(ROLE_NAMES) == {"schema_owner"}
 
 

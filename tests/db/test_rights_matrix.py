@@ -1,7 +1,7 @@
 """The whole matrix role × table × verb, tried on the real servers through each role's own login.
 
 The attempt decides, not the catalogue: a refusal for want of a right is a denial, anything else is permission. What is
-expected stands here twice: expanded from the map, and read anew from the seeds and DESIGN §3.
+expected stands here twice: expanded from the map, and read anew from the seeds and the rulings.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -373,7 +373,7 @@ def test_the_same_is_tried_on_both_engines() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("role", ROLE_NAMES)
 def test_the_map_keeps_the_specification(role: str, family: str) -> None:
-    """r01 Permissions, r02 §4, phases 2 and 8, DESIGN §3; a fault found here needs no server to be found."""
+    """r01 Permissions, r02 §4, phases 2 and 8, and the rulings; a fault found here needs no server to be found."""
     assert against_the_specification(role, family, allowed_by_the_map(role, family)) == []
 
 

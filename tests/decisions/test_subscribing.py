@@ -248,7 +248,7 @@ def test_what_is_trusted_can_not_come_to_stand_as_verified_nor_the_other_way(
     ],
 )
 def test_the_state_is_told_in_words(changes: dict[str, Any], words: str) -> None:
-    """DESIGN §4: "shown as *trusted, not verified*"."""
+    """An endpoint that nobody called is *trusted*, and never shown as *verified*."""
     assert replace(STORED, **changes).state == words
 
 

@@ -18,7 +18,7 @@ def _faketime() -> None:
 
 @pytest.mark.quick_on("postgresql")
 async def test_clocks_that_are_wrong_by_minutes_change_nothing(own_kind: str, tmp_path: Path) -> None:
-    """DESIGN, ruling 9: "Only the database clock decides leases and due times"."""
+    """Ruling 9: only the database's clock decides leases and due times."""
     report = await wrong(own_kind, SIZES["small"], tmp_path)
     assert not report.problems, report
 

@@ -26,7 +26,7 @@ async def test_a_synchronous_standby_that_takes_over_has_everything_that_was_ack
 async def test_after_a_failover_with_loss_the_router_stops_until_a_person_has_confirmed_it(
     own_kind: str, tmp_path: Path
 ) -> None:
-    """DESIGN §4: "when that row is missing or different … (restore, lossy failover), the router stops"."""
+    """The last event that it passed is missing or another one, as after a restore: to go on would skip events."""
     report = await asynchronous(own_kind, SIZES["small"], tmp_path)
     assert not report.problems, report
     assert report.figures["events lost"] > 0

@@ -117,7 +117,7 @@ def test_no_reachable_state_is_wrong_when_the_limit_is_lowered_meanwhile() -> No
 
 
 def test_without_faults_every_attempt_is_sent_at_most_once() -> None:
-    """DESIGN §6: a duplicate only if a process died, froze past its lease, or lost its database."""
+    """There is a duplicate only if a process died, froze past its lease, or lost its database."""
     found = explored(WITHOUT_FAULTS)
     assert found.wrongs == []
     assert max(state.sent for state in found.states) == 1

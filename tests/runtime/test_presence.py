@@ -100,6 +100,6 @@ async def test_one_who_ends_while_the_server_is_away_does_not_wait_for_it(
 
 
 def test_no_two_processes_have_the_same_name() -> None:
-    """reliability.md A11: identity is per process start, not per host name."""
+    """Catalogue A11: identity is per process start, not per host name."""
     assert new_worker_id("worker") != new_worker_id("worker")
     assert len(new_worker_id("orchestrator")) <= 100

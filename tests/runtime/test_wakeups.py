@@ -150,7 +150,7 @@ async def test_a_listener_outlives_the_server(engine: Database, monkeypatch: pyt
 async def test_behind_a_pooler_that_passes_nothing_on_it_says_so_and_roles_poll(
     engine: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN §3: "Works behind PgBouncer in transaction mode (no LISTEN, no session state there)"."""
+    """Such as PgBouncer in transaction mode: no LISTEN, no state of a session, and everything works all the same."""
     monkeypatch.setattr(wakeups_module, "SECONDS_TO_BE_HEARD", 0.3)
     monkeypatch.setattr(wakeups_module, "SECONDS_UNHEARD", 0.1)
     told: list[Notice] = []
@@ -166,7 +166,7 @@ async def test_behind_a_pooler_that_passes_nothing_on_it_says_so_and_roles_poll(
 
 @only_postgresql
 async def test_a_producers_transaction_notifies_nobody(engine: Database) -> None:
-    """DESIGN §9: "NOTIFY inside the producer's transaction costs 6–8× and is forbidden"."""
+    """NOTIFY inside it would make its commit six to eight times as dear."""
     stages = ("router", "orchestrator", "worker", "task-worker")
     connection = await asyncpg.connect(engine.url("event_ingest_writer"))
     async with overheard(engine, *stages) as heard:

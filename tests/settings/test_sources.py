@@ -1,4 +1,4 @@
-"""Where settings come from, which source wins, and what is said about unknown names (DESIGN §8)."""
+"""Where settings come from, which source wins, and what is said about unknown names."""
 
 from ipaddress import ip_network
 from pathlib import Path

@@ -20,7 +20,7 @@ async def plant(database: Database, verb: str, table: str, condition: str) -> No
         await database.sql(_POSTGRESQL.format(condition=condition))
         await database.sql(f"CREATE TRIGGER poison BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION poison()")
     else:
-        # Whoever makes a trigger here lends it his rights, and the owner's login has none through its own name.
+        # Whoever makes a trigger here lends it their rights, and the owner's login has none through its own name.
         await database.sql(_MARIADB.format(verb=verb, table=table, condition=condition), role="admin")
 
 

@@ -86,7 +86,7 @@ async def test_every_stage_of_a_delivery_says_what_it_is_about(
 
 
 def test_a_line_that_nobody_can_read_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """reliability.md J4: the pipe is closed, deliveries go on."""
+    """The pipe is closed, deliveries go on."""
 
     tried: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Of calls that somebody asked for: each has one outcome, and nobody is verified who did not answer his challenge."""
+"""Of calls that somebody asked for: each has one outcome, and nobody is verified who did not answer its challenge."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def _is_newer(other: Row, row: Row) -> bool:
 
 
 def _verified(ledgers: Ledgers, tables: Tables) -> Iterator[str]:
-    """Who has to prove it is verified if one of his checks passed, and only then; that is told once."""
+    """Who has to prove it is verified if one of its checks passed, and only then; that is told once."""
     passed = {
         row["subscription_id"] for row in tables.checks if (row["kind"], row["outcome"]) == ("verification", PASSED)
     }

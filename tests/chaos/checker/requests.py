@@ -234,7 +234,7 @@ class Received:
                     yield f"attempt {attempt + 1} of {pair} came after {after.at - request.at:.3f} s, not {least}"
 
     def quiet(self) -> Iterator[str]:
-        """DESIGN §6: none in a fault-free run."""
+        """Without a fault nothing comes twice."""
         for pair, requests in self.requests.items():
             counts = Counter(request.attempt for request in requests)
             yield from (f"attempt {n} of {pair} was sent {c} times" for n, c in counts.items() if c > 1)

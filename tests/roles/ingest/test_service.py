@@ -1,4 +1,4 @@
-"""Group commit: many callers, few transactions; everybody gets his own answer, and only after COMMIT.
+"""Group commit: many callers, few transactions; everybody gets an answer of their own, and only after COMMIT.
 
 That the writer can touch nothing but events is tried in tests/db/test_rights_matrix.py.
 """
@@ -66,8 +66,8 @@ async def test_who_comes_while_others_commit_gathers_for_the_next_commit(
     await ingest.close()
 
 
-async def test_one_who_publishes_again_as_soon_as_he_is_answered_is_never_forgotten(engine: Database) -> None:
-    """The writer that answered him is just about to end."""
+async def test_a_caller_that_publishes_again_as_soon_as_it_is_answered_is_never_forgotten(engine: Database) -> None:
+    """The writer that answered the caller is just about to end."""
     ingest = Ingest(await engine.open(WRITER), BatchLimits(writers=1))
     async with asyncio.timeout(10):
         for _ in range(5):
@@ -194,7 +194,7 @@ async def test_sixty_four_clients_each_get_their_own_answer(engine: Database) ->
     assert sorted(one.id for _, one in answered if not one.duplicate) == sorted(rows)
 
 
-async def test_a_caller_who_gives_up_takes_nobody_with_him(ingest: Ingest, engine: Database) -> None:
+async def test_a_caller_that_gives_up_takes_nobody_with_it(ingest: Ingest, engine: Database) -> None:
     impatient = asyncio.create_task(ingest.publish([event("1")]))
     patient = asyncio.create_task(ingest.publish([event("2")]))
     await asyncio.sleep(0)

@@ -125,8 +125,8 @@ async def test_a_retry_is_news_when_its_time_comes(hinted: Scene) -> None:
     await eventually(are_started, what="them to be started")
 
 
-async def test_news_that_another_is_starting_are_left_to_him_and_not_forgotten(hinted: Scene) -> None:
-    """He dies before his commit."""
+async def test_news_that_another_is_starting_are_left_to_it_and_not_forgotten(hinted: Scene) -> None:
+    """It dies before its commit."""
     await hinted.sagas(1, 3)
     other = await connect(hinted.database.url("saga_orchestrator"))
     await other.run("BEGIN")

@@ -19,7 +19,7 @@ TABLES = (
 
 
 class Scene:
-    """One installation, and its owner who writes whatever he likes into it."""
+    """One installation, into which its owner writes whatever is wanted."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -38,7 +38,7 @@ async def test_an_endpoint_that_proves_that_it_knows_the_secret_is_verified(scen
 
 
 async def test_the_headers_of_a_subscription_are_not_shown_to_who_is_not_verified(scene: Scene) -> None:
-    """They are write-only: whoever may change a URL must not be able to have them sent to himself."""
+    """They are write-only: whoever may change a URL must not be able to have them sent to themselves."""
     id = await scene.subscription(headers={"x-key": "private"})
     await scene.verify(id)
     (request,) = scene.receiver.requests

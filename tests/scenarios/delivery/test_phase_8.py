@@ -75,7 +75,7 @@ async def test_duplicate_routing_makes_one_saga_and_one_delivery(stage: Stage) -
 
 @pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.full)])
 async def test_a_worker_that_dies_before_it_stored_the_result_is_made_up_for(stage: Stage, when: When) -> None:
-    """The endpoint said 200 and nobody heard it; or it was stored, and the worker never learnt. reliability.md A1."""
+    """The endpoint said 200 and nobody heard it; or it was stored, and the worker never learnt. Catalogue A1."""
     await stage.subscriber("/hook")
     await stage.publish(5)
     with FaultProxy(stage.database.server.port, stage.database.kind) as proxy:

@@ -33,7 +33,7 @@ async def audience(stage: Stage) -> None:
 
 
 async def test_without_faults_every_attempt_is_sent_once(stage: Stage) -> None:
-    """DESIGN §6: duplicates "none in a fault-free run"."""
+    """There are duplicates only after a fault."""
     await audience(stage)
     for roles in (("router", "orchestrator"), ("orchestrator", "cleaner"), ("worker",), ("worker", "cleaner")):
         stage.run(*roles)
@@ -48,7 +48,7 @@ async def test_without_faults_every_attempt_is_sent_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
 async def test_a_worker_that_is_told_to_stop_drains_and_causes_no_duplicate(stage: Stage, word: signal.Signals) -> None:
-    """reliability.md A12: requests under way are finished and reported, the rest is given back, uncounted."""
+    """Catalogue A12: requests under way are finished and reported, the rest is given back, uncounted."""
     stage.receiver.answer("/slow", Answer(delay=0.6))
     await stage.subscriber("/slow", max_in_flight=5)
     await stage.publish(15)

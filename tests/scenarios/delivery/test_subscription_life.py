@@ -43,7 +43,7 @@ async def ends(stage: Stage) -> list[tuple[str, int]]:
 
 
 async def test_a_subscription_that_is_switched_off_in_flight_loses_nothing(stage: Stage) -> None:
-    """G1, ruling 11: what is under way is finished and recorded; the rest waits, and no attempt is used up."""
+    """Catalogue G1, ruling 11: what is under way is finished and recorded; the rest waits, no attempt is used up."""
     stage.receiver.answer("/hook", Answer(hold=(hold := asyncio.Event())))
     hook = await stage.subscriber("/hook", max_in_flight=2)
     await stage.publish(5)
@@ -96,7 +96,7 @@ async def test_what_a_paused_subscription_missed_comes_at_its_own_pace_when_it_i
 
 
 async def test_a_new_url_is_used_when_it_is_verified_and_the_old_one_until_then(stage: Stage) -> None:
-    """G3, DESIGN §4: "the verified one stays in force, so that an edit drops nothing"."""
+    """Catalogue G3: the verified one stays in force, so that an edit drops nothing."""
     stage.receiver.answer("/old", Answer(503))
     hook = await stage.subscriber("/old", verification="none", max_retry_limit=100)
     await stage.publish()
