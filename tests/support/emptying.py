@@ -43,8 +43,8 @@ class Emptier:
     def empty(self) -> None:
         try:
             self._empty()
-        except (psycopg.OperationalError, pymysql.err.OperationalError, pymysql.err.InterfaceError):
-            # The server was stopped or killed meanwhile.
+        except (psycopg.OperationalError, pymysql.OperationalError, pymysql.InterfaceError):
+            # The server was stopped or killed meanwhile. Not `pymysql.err.…`: Django's way loads a second `err`.
             self.close()
             self._empty()
 
