@@ -8,6 +8,6 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class Assets(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling is there only while something is built
+class Assets(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         subprocess.run([sys.executable, Path(self.root) / "scripts" / "fetch-assets"], check=True)

@@ -52,4 +52,4 @@ def _keep_for(seconds: float) -> None:
         def __init__(self, engine: Engine, keep: float | None) -> None:
             super().__init__(engine, seconds)
 
-    processes.Retention = Hasty  # type: ignore[assignment, attr-defined]
+    processes.Retention = Hasty  # type: ignore[assignment, attr-defined]  # as it is read there

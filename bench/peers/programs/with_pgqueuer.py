@@ -31,7 +31,7 @@ async def main(url: str, tasks: int, singly: int) -> None:
     worker = PgQueuer(AsyncpgPoolDriver(pool))
     ran, began, drain = 0, time.perf_counter(), 0.0
 
-    @worker.entrypoint("noop")  # type: ignore[untyped-decorator]
+    @worker.entrypoint("noop")
     async def noop(job: Any) -> None:
         nonlocal ran, drain
         ran += 1

@@ -16,7 +16,7 @@ async def main(url: str, tasks: int, singly: int) -> None:
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url, min_size=4, max_size=30))
     ran = 0
 
-    @app.task(name="noop")  # type: ignore[untyped-decorator]
+    @app.task(name="noop")
     async def noop(number: int) -> None:
         nonlocal ran
         ran += 1

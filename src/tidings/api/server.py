@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from tidings.api.app import application, build
 from tidings.api.background import Background
 from tidings.api.context import Api
+from tidings.api.exchange import ASGIScope
 from tidings.api.pools import Pools
 from tidings.api.problems import CONTENT_TYPE, Refused, document
 from tidings.db.migrations.migrator import Migrator
@@ -38,8 +39,7 @@ class _Protocol(HttpToolsProtocol):
     """What is no HTTP at all is refused in the same form as everything else; whole answers can be said at once."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
-        scope["tidings.at_once"] = partial(_say_at_once, cycle)
+        cast(ASGIScope, cycle.scope)["tidings.at_once"] = partial(_say_at_once, cycle)
         super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:

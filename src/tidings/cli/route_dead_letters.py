@@ -35,6 +35,7 @@ def list_(
 
     async def found(observer: PageObserver) -> Page:
         page = await observer.route_dead_letters(all, limit, [before])
+        # A page looks at so many of them, which may all be resolved.
         while page.next and not page.items:
             page = await observer.route_dead_letters(all, limit, page.next)
         return page
