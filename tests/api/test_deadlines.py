@@ -55,6 +55,16 @@ async def test_who_is_cancelled_by_somebody_else_stays_cancelled() -> None:
         await one
 
 
+async def test_who_is_late_and_cancelled_by_somebody_else_too_stays_cancelled() -> None:
+    deadlines = Deadlines(0.0)
+    one = asyncio.create_task(for_ever(deadlines))
+    await pause(0)
+    deadlines._stop_the_late()
+    one.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await one
+
+
 async def test_what_fails_fails_as_it_would_without() -> None:
     with pytest.raises(ZeroDivisionError), Deadlines(SECONDS):
         raise ZeroDivisionError
